@@ -9,6 +9,7 @@ from pathlib import Path
 
 import memory_stores
 import pytest
+from refusals import said
 
 from tests.toys import remembered
 
@@ -90,4 +91,4 @@ def test_an_address_of_no_store_is_refused(precheck, desk, network_payments):
     ended = precheck("run", desk.payments(network_payments(1)))
 
     assert ended.returncode == 78, ended.stderr
-    assert "profiles.mine.ledger: has the wrong form" in ended.stderr
+    assert "profiles.mine.ledger: " + said("config.wrong_form") in ended.stderr

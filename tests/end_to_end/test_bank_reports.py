@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import html
 import json
 from dataclasses import replace
 from hashlib import sha256
@@ -10,6 +11,7 @@ import pytest
 from lxml import etree
 from paymentfiles.pain001 import Batch, Payment, document
 from paymentfiles.pain002 import DIALECTS, Said, SaidOfBatch, report, zipped
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -46,30 +48,30 @@ def names_in(desk, name):
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_report_is_imported_reviewed_corrected_and_split(desk, file, dialect):
-    said = desk.file("vop.xml", report((SaidOfBatch(SAID),), DIALECTS[dialect]))
+    handed_in = desk.file("vop.xml", report((SaidOfBatch(SAID),), DIALECTS[dialect]))
 
-    imported = desk("import", file, "--report", said, "--by", "Ann")
+    imported = desk("import", file, "--report", handed_in, "--by", "Ann")
 
     assert imported.status == 0, imported.err
-    assert "No checks were sent: the results come from 1 bank report." in imported.out
+    assert said("terminal.results_from_bank_reports", count=1) in imported.out
     rows = outcomes(desk)
     assert [row["check_outcome"] for row in rows] == DECIDED
     assert {(row["check_api"], row["check_environment"], row["check_id"]) for row in rows} == {
         ("bank_report", "bank", "VOP-1")
     }
     assert rows[1]["check_matched_name"] == "Imogen Farraday"
-    assert "checked the payment and reported it" in desk("show", "pay.precheck", "--row", "2").out
+    assert said("story.bank_reported") in desk("show", "pay.precheck", "--row", "2").out
     fixed = desk("fix", "pay.precheck", "--accept", "close_match", "--reason", "both hers", "--by", "Ben")
     assert fixed.status == 0, fixed.err
     assert "precheck import pay.precheck/corrected.xml --report REPORT" in fixed.out
-    assert "still has the MsgId of the original" in fixed.out
+    assert said("review.hand_in_corrected") in fixed.out
     assert names_in(desk, "corrected.xml")[1] == "Imogen Farraday"
     assert desk("split", "pay.precheck", "--by", "Cy").status == 0
     assert (names_in(desk, "release.xml"), len(names_in(desk, "hold.xml"))) == (["Ada Quillon"], 3)
     verified = desk("verify", "pay.precheck")
     assert verified.status == 0, verified.out
-    assert "4 rows, each as the bank's reports say" in verified.out
-    assert "provided by Ann; the origin is not proved" in verified.out
+    assert said("evidence.reports_agree", row_count=4) in verified.out
+    assert said("evidence.reports_provided", names="Ann") in verified.out
     assert desk("report", "pay.precheck").status == 0
 
 
@@ -90,8 +92,8 @@ def test_the_four_steps_ask_nothing_whatever_the_bank_writes(desk, sandbox, file
     using, before = sandbox.using("sandbox"), sandbox.call_count
     for number, (name, reports) in enumerate(OF_A_BANK.items()):
         folder, undecided = f"{number}.precheck", name == "pending"
-        for said in reports:
-            last = desk("import", file, "--report", desk.file("vop", said), "--out", folder, *using)
+        for handed_in in reports:
+            last = desk("import", file, "--report", desk.file("vop", handed_in), "--out", folder, *using)
         assert last.status == (75 if undecided else 0), (name, last.err)
         assert desk("show", folder, "--row", "1").status == 0, name
         accepted = desk("fix", folder, "--accept", "close_match", "--reason", "hers", "--by", "Ben")
@@ -99,7 +101,7 @@ def test_the_four_steps_ask_nothing_whatever_the_bank_writes(desk, sandbox, file
         split = desk("split", folder, "--by", "Cy")
         assert split.status == (75 if undecided else 0), (name, split.err)
         if undecided:
-            assert "import the final report of the bank as well" in split.err
+            assert said("jobs.import_final_report_or_hold") in split.err
             assert desk("split", folder, "--by", "Cy", "--hold-undecided").status == 0
     assert sandbox.call_count == before
 
@@ -125,7 +127,7 @@ def test_reports_in_a_zip_and_one_after_the_other_come_to_the_same(desk, file):
     ended = desk("import", file, "--report", desk.file("b.xml", second))
 
     assert (begun.status, ended.status) == (75, 0)
-    assert "No report names all payments of BATCH-1" in begun.out
+    assert said("jobs.import_batches_unnamed", batches="BATCH-1") in begun.out
     assert outcomes(desk) == outcomes(desk, "zip")
     manifest = json.loads((desk.folder / "pay.precheck" / "manifest.json").read_text())
     assert [one["name"] for one in manifest["bank_reports"]] == ["bank_report-1.xml", "bank_report-2.xml"]
@@ -150,10 +152,8 @@ def test_reports_on_the_parts_of_a_data_set_come_to_what_each_file_alone_does(de
     summary = json.loads(imported.out)
     assert (summary["complete"], summary["calls"]) == (False, [])
     assert [part["undecided_count"] for part in summary["parts"]] == [0, 1, 0]
-    assert (
-        "1 payment has no final result. No report names all payments of part-2.xml " in summary["next_step"]
-    )
-    assert "1 report in the same file is about another message" in imported.err
+    assert said("jobs.import_batches_unnamed", "", count=1) + "part-2.xml " in summary["next_step"]
+    assert said("executors.reports_on_others", count=1) in imported.err
     assert desk(*of_set, "--report", first).status == 75  # known: nothing is changed
     assert desk(*of_set, "--report", second).status == 0
     for number, of_part in of_parts.items():
@@ -164,7 +164,7 @@ def test_reports_on_the_parts_of_a_data_set_come_to_what_each_file_alone_does(de
     assert not (desk.folder / "work").exists() or not list((desk.folder / "work").iterdir())
     verified = desk("verify", "set.precheck", "--input", "set")
     assert verified.status == 0, verified.out
-    assert "4 rows, each as the bank's reports say" in verified.out
+    assert said("evidence.reports_agree", row_count=4) in verified.out
     assert desk("fix", "set.precheck", "--accept", "close_match", "--reason", "hers", "--by", "B").status == 0
     assert desk("split", "set.precheck", "--by", "Cy").status == 0
     assert desk("verify", "set.precheck", "--input", "set").status == 0
@@ -179,30 +179,33 @@ def test_what_cannot_be_imported_for_a_data_set_is_refused(desk, sandbox, using)
     for name in ("a.xml", "b.xml"):
         desk.file(f"set/{name}", document((Batch(PAYMENTS),)))
     of_all = ("--report", desk.file("vop.xml", OF_ALL), "--work", "work")
-    assert "two parts have the message id MESSAGE-1" in desk("import", "set", *of_all).err
+    assert said("jobs.import_message_id_repeated", own="MESSAGE-1") in desk("import", "set", *of_all).err
     (desk.folder / "set/b.xml").unlink()
     assert desk("run", "set", "--work", "work", *sandbox.using("sandbox")).status == 0
     assert "simulated answers" in desk("import", "set", *of_all).err
     for name in ("b.xml", "c.xml"):
         desk.file(f"set/{name}", document((Batch(PAYMENTS),)))
     assert desk("run", "set", "--out", "real", "--work", "work", *using).status == 0
-    assert "two parts have the message id MESSAGE-1" in desk("import", "set", *of_all, "--out", "real").err
+    assert (
+        said("jobs.import_message_id_repeated", own="MESSAGE-1")
+        in desk("import", "set", *of_all, "--out", "real").err
+    )
     desk.file("set/c.xml", document((Batch(PAYMENTS),), message_id="M-2"))
-    assert "results of another payment file" in desk("import", "set", *of_all, "--out", "real").err
+    assert said("jobs.import_other_file") in desk("import", "set", *of_all, "--out", "real").err
     (desk.folder / "tables").mkdir()
     desk.file("tables/a.csv", "name,iban\nAda,DE89370400440532013000\n")
-    assert "tables: is not a pain.001" in desk("import", "tables", *of_all).err
+    assert said("jobs.import_needs_pain001", file="tables") in desk("import", "tables", *of_all).err
 
 
 def test_the_same_report_again_changes_nothing(desk, file):
-    said = desk.file("vop.xml", OF_ALL)
-    assert desk("import", file, "--report", said, "--report", said).status == 0
+    handed_in = desk.file("vop.xml", OF_ALL)
+    assert desk("import", file, "--report", handed_in, "--report", handed_in).status == 0
     before = (desk.folder / "pay.precheck" / "manifest.json").read_bytes()
 
-    again = desk("import", file, "--report", said)
+    again = desk("import", file, "--report", handed_in)
 
     assert again.status == 0
-    assert "already has all of these reports" in again.err
+    assert said("jobs.import_nothing_new") in again.err
     assert (desk.folder / "pay.precheck" / "manifest.json").read_bytes() == before
 
 
@@ -216,7 +219,7 @@ def test_a_copy_or_an_outcome_that_was_changed_is_found(desk, file):
     verified = desk("verify", "pay.precheck")
 
     assert verified.status == 65
-    assert "not as in the bank's reports: row 3" in " ".join(verified.out.split())
+    assert said("evidence.reports_differ") + "row 3" in " ".join(verified.out.split())
     copy = desk.folder / "pay.precheck" / "bank_report-1.xml"
     copy.write_bytes(copy.read_bytes().replace(b"RVNM", b"RCVC"))
     assert desk("import", file, "--report", desk.file("more.xml", OF_ALL + b"\n")).status == 65
@@ -255,7 +258,7 @@ def test_what_is_no_report_on_the_file_is_refused_and_leaves_nothing(desk, file,
 def test_a_bomb_or_a_zip_with_other_things_in_it_is_refused(desk, file):
     bomb = OF_ALL.replace(b"</Document>", b"<!--" + b" " * 40_000_000 + b"--></Document>")
     entity = OF_ALL.replace(b"?>", b'?><!DOCTYPE d [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>', 1)
-    for name, said, sentence in (
+    for name, each, sentence in (
         ("bomb.zip", zipped(bomb), "unpacks"),
         ("bomb.gz", gzip.compress(bomb), "unpacks"),
         ("several.zip", zipped(OF_ALL, entity), "in document 2 of the ZIP"),
@@ -263,7 +266,7 @@ def test_a_bomb_or_a_zip_with_other_things_in_it_is_refused(desk, file):
         ("empty.zip", zipped(), "is not XML"),
         ("many.zip", zipped(*[b"<a/>"] * 1_001), "must hold 1 to 1,000 files"),
     ):
-        refused = desk("import", file, "--report", desk.file(name, said))
+        refused = desk("import", file, "--report", desk.file(name, each))
         assert refused.status == 65, name
         assert sentence in refused.err, name
     assert not (desk.folder / "pay.precheck").exists()
@@ -286,7 +289,7 @@ def test_other_payment_files_have_no_ids_that_a_report_could_name(desk):
     refused = desk("import", csv_file, "--report", desk.file("vop.xml", OF_ALL))
 
     assert refused.status == 65
-    assert "is not a pain.001" in refused.err
+    assert said("jobs.import_needs_pain001") in refused.err
 
 
 def test_a_simulated_report_is_none_of_a_bank(desk, sandbox, file):
@@ -296,7 +299,7 @@ def test_a_simulated_report_is_none_of_a_bank(desk, sandbox, file):
 
     assert refused.status == 65
     [sentence] = refused.sentences
-    assert "pain002.simulated.xml: this report is from a sandbox and no bank was asked" in sentence
+    assert said("executors.simulated_report", where="pain002.simulated.xml") in sentence
     assert not (desk.folder / "pay.precheck").exists()
 
 
@@ -318,7 +321,7 @@ def test_the_profile_of_a_report_asks_nobody(desk, file):
     refused = desk("run", file, "--profile", "bank_report")
 
     assert refused.status == 2
-    assert "precheck import FILE --report REPORT" in refused.err
+    assert said("advice.import_report") in refused.err
 
 
 def test_what_a_bank_may_refuse_is_said_before_and_after_unless_the_profile_says_off(desk, file):
@@ -375,25 +378,27 @@ def test_a_checked_file_is_compared_with_what_the_bank_reports_afterwards(desk, 
     assert desk("run", file, *using).status == 0
     before, calls = outcomes(desk), sandbox.call_count
     assert [row["check_outcome"] for row in before] == CHECKED
-    said = desk.file("vop.xml", DIFFERS)
+    handed_in = desk.file("vop.xml", DIFFERS)
 
-    compared = desk("import", file, "--report", said, "--by", "Ann")
+    compared = desk("import", file, "--report", handed_in, "--by", "Ann")
 
     assert compared.status == 0, compared.err
-    assert "1 bank report: same result: 2; different: 2" in " ".join(compared.out.split())
+    assert said("changes.compared_with_bank", count=1, agreed_count=2, differing_count=2) in " ".join(
+        compared.out.split()
+    )
     assert compared.out.index(" 4.00 EUR") < compared.out.index(" 2.00 EUR")  # first by money
     assert (outcomes(desk), sandbox.call_count) == (before, calls)
     assert counts_in(desk) == ([2, 2, 0, 0], [("BANK_DIFFERS", [2, 4])])
     page = (desk.folder / "pay.precheck" / "report.html").read_text()
-    assert "Where the bank&#39;s result differs" in page
+    assert html.escape(said("page.bank_differs", "page")) in page
     story = " ".join(desk("show", "pay.precheck", "--row", "2").out.split())
-    assert "no_match from the check, match from the bank" in story
+    assert said("rule.bank_differs_from", then="no_match", now="match") in story
     verified = desk("verify", "pay.precheck")
     assert verified.status == 0, verified.out
-    assert "follows from the outcomes and the bank's reports" in verified.out
+    assert said("evidence.comparison_agrees") in verified.out
     assert "provided by Ann" in verified.out
-    again = desk("import", file, "--report", said)
-    assert "already has all of these reports" in again.err
+    again = desk("import", file, "--report", handed_in)
+    assert said("jobs.import_nothing_new") in again.err
     assert desk("report", "pay.precheck").status == 0
     assert desk("verify", "pay.precheck").status == 0
 
@@ -422,7 +427,7 @@ def test_a_comparison_that_was_changed_is_found(desk, file, using):
     verified = desk("verify", "pay.precheck")
 
     assert verified.status == 65
-    assert "does not follow from the outcomes and the bank's reports" in verified.out
+    assert said("evidence.comparison_differs") in verified.out
 
 
 def test_a_comparison_stands_when_the_check_goes_on_and_grows_with_each_report(desk, file, using):
@@ -449,7 +454,7 @@ def test_a_second_report_that_contradicts_the_first_takes_no_difference_away(des
     assert desk("import", file, "--report", desk.file("two.xml", other)).status == 0
 
     assert counts_in(desk) == ([1, 3, 0, 0], [("BANK_DIFFERS", [2, 3, 4])])
-    assert "not_possible from the check, unanswered from the bank" in " ".join(
+    assert said("rule.bank_differs_from", then="not_possible", now="unanswered") in " ".join(
         desk("show", "pay.precheck", "--row", "3").out.split()
     )
     assert desk("verify", "pay.precheck").status == 0
@@ -466,7 +471,7 @@ def test_what_was_released_before_the_bank_said_otherwise_is_told(desk, sandbox,
     compared = desk("import", file, "--report", desk.file("vop.xml", DIFFERS))
 
     assert compared.status == 0
-    assert "1 payment with a different result from the bank is in the release file" in compared.err
+    assert said("jobs.differing_released", count=1) in compared.err
     verified = desk("verify", "pay.precheck", "--input", file)
     assert verified.status == 0, verified.out
     assert desk("split", "pay.precheck", "--config", config, "--by", "Cy").status == 0
@@ -494,8 +499,8 @@ def test_a_checked_data_set_is_compared_part_by_part_as_each_file_alone_is(desk,
     config = desk.configuration(mine={"vop": section, "policy": pays})
     using = ("--config", config, "--profile", "mine")
     of_set = ("set", "--work", "work", "--out", "whole")
-    said = said_of_two_parts(desk)
-    reports = ("--report", desk.file("both.zip", zipped(*said, report((), message_id="OTHER"))))
+    handed_in = said_of_two_parts(desk)
+    reports = ("--report", desk.file("both.zip", zipped(*handed_in, report((), message_id="OTHER"))))
     desk.file("set/part-3.xml", "<Document/>")
     assert desk("run", *of_set, *using, "--limit", "3").status == 65
 
@@ -507,7 +512,7 @@ def test_a_checked_data_set_is_compared_part_by_part_as_each_file_alone_is(desk,
     assert summary["bank_comparison"] == dict(zip(COUNTS, (1, 2, 1, 0), strict=True))
     assert [(code["code"], code["row_count"]) for code in summary["warning_codes"]] == [("BANK_DIFFERS", 2)]
     assert desk("verify", "whole").status == 0
-    assert "already has all of these reports" in desk("import", *of_set, *reports).err
+    assert said("jobs.import_nothing_new") in desk("import", *of_set, *reports).err
 
     (desk.folder / "set" / "part-3.xml").unlink()
     assert desk("run", *of_set, *using).status == 0
@@ -524,14 +529,16 @@ def test_a_checked_data_set_is_compared_part_by_part_as_each_file_alone_is(desk,
     for count in ("warning_count", "warned_match_count"):
         assert whole[count] == sum(one[count] for one in alone)
     assert [(code["code"], code["row_count"]) for code in whole["warning_codes"]] == [("BANK_DIFFERS", 2)]
-    assert "no_match from the check, match from the bank" in " ".join(
+    assert said("rule.bank_differs_from", then="no_match", now="match") in " ".join(
         desk("show", "whole", "--row", "2").out.split()
     )
     verified = desk("verify", "whole", "--input", "set")
     assert verified.status == 0, verified.out
-    assert "follows from the outcomes and the bank's reports" in verified.out
+    assert said("evidence.comparison_agrees") in verified.out
     assert desk("report", "whole").status == 0
-    assert "Where the bank&#39;s result differs" in (desk.folder / "whole" / "report.html").read_text()
+    assert (
+        html.escape(said("page.bank_differs", "page")) in (desk.folder / "whole" / "report.html").read_text()
+    )
     final = replace(SAID[0], status="RVNM", names=())
     later = report((SaidOfBatch((final,)),), message_id="M-1", report_id="V-9")
     assert desk("import", *of_set, "--report", desk.file("later.xml", later)).status == 0

@@ -8,6 +8,7 @@ import stat
 import openpyxl
 import pytest
 from forgers import swapped_after
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -195,9 +196,9 @@ def test_a_policy_holds_what_changed(desk, configured, january, february):
     assert desk("split", folder, "--allow-simulated", "--by", "T").status == 0
     with (folder / "hold_reasons.csv").open(newline="", encoding="utf-8-sig") as file:
         held = {row["row"]: row["why_held"] for row in csv.DictReader(file)}
-    assert held["1"].endswith("The policy holds NAME_CHANGED.")
+    assert held["1"].endswith(said("review.held_by_policy", of="NAME_CHANGED"))
     assert "**2345 then, **7890 now" in held["2"]
-    assert held["2"].endswith("The policy holds ACCOUNT_CHANGED.")
+    assert held["2"].endswith(said("review.held_by_policy", of="ACCOUNT_CHANGED"))
     assert desk("verify", folder).status == 0
 
 
@@ -234,7 +235,7 @@ def test_where_everybody_is_new_one_sentence_says_so(desk, run, january):
 
     done = run(file, "--compare-with", january)
 
-    assert "None of this file's payees and accounts is known from january.precheck" in done.out
+    assert said("changes.all_payees_are_new", folders=["january.precheck"]) in done.out
     assert "new payee  " not in done.err
     assert codes_of(desk, "payments.precheck")[1] == "PAYEE_NEW", "a policy can still hold them"
 
@@ -283,7 +284,7 @@ def test_a_run_whose_keys_were_purged_with_its_payments_is_refused(desk, run, ja
     refused = run(march, "--compare-with", "february.precheck")
 
     assert refused.status == 65
-    assert "precheck purge deleted its outcome file, and it has no payees.csv" in refused.err
+    assert said("jobs.compare_with_purged_run", payees="payees.csv") in refused.err
 
 
 def test_a_purged_run_that_kept_no_keys_is_refused_with_what_to_do(desk, run, january, february):
@@ -293,7 +294,7 @@ def test_a_purged_run_that_kept_no_keys_is_refused_with_what_to_do(desk, run, ja
 
     assert done.status == 65
     [sentence] = done.sentences
-    assert "run its command again, which asks nothing twice" in sentence
+    assert said("jobs.rerun_its_command") in sentence
     assert not (desk.folder / "february.precheck").exists()
 
 
@@ -317,7 +318,7 @@ def test_a_folder_without_a_run_and_that_of_this_very_run_are_refused(desk, run,
     assert run(february, "--compare-with", "empty").status == 2
     own = run(desk.folder / "january.csv", "--compare-with", january)
     assert own.status == 2
-    assert "this is the run's own folder" in own.sentences[0]
+    assert said("jobs.compare_with_own_folder") in own.sentences[0]
 
 
 # What counts as known: three months, each compared with the one before, and with nothing else.
@@ -393,7 +394,7 @@ def test_a_held_row_says_everything_that_holds_it_and_its_currency(desk, month, 
 
     with (desk.folder / "february.precheck" / "hold_reasons.csv").open(encoding="utf-8-sig") as file:
         [held] = csv.DictReader(file)
-    assert held["why_held"].endswith("The policy holds not_possible and ACCOUNT_CHANGED.")
+    assert held["why_held"].endswith(said("review.held_by_policy", of="not_possible and ACCOUNT_CHANGED"))
     assert (held["amount"], held["currency"]) == ("1850.00", "GBP")
 
 

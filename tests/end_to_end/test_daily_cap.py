@@ -4,6 +4,7 @@ import re
 from collections import Counter
 
 import pytest
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -44,7 +45,7 @@ def test_the_test_role_is_asked_fifty_questions_a_day_and_the_rest_is_deferred(
     assert {(row["check_outcome"], row["check_action"]) for row in deferred} == {("deferred", "retry_later")}
     [sentence] = first.sentences
     assert "Questions left: 10;" in sentence
-    assert re.search(r"Run the same command again after \d{4}-\d\d-\d\d 00:00 UTC", sentence)
+    assert re.search(said("executors.left_by_cap") + r"\d{4}-\d\d-\d\d 00:00 UTC", sentence)
 
     sent_count = server.call_count
     second = desk("run", file, *server.using("test"), "--quiet")
@@ -58,7 +59,7 @@ def test_the_test_role_is_asked_fifty_questions_a_day_and_the_rest_is_deferred(
     named = desk("quota", PRECHECK_CONFIG=str(server.config))
     assert re.search(r"127\.0\.0\.1:\d+ \(test cop; client \*\*\*\*\w*\)", named.out)
     planned = desk("plan", file, *server.using("test"))
-    assert "from tomorrow: today's 50 are used" in planned.out
+    assert said("terminal.days_from_tomorrow", cap=50) in planned.out
 
 
 @pytest.mark.nightly

@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 from desk import HEADER, VOLATILE
 from paymentfiles.pain001 import Batch, Dialect, Payment, document
+from refusals import said
 from signers import key_files
 
 from pipeline.executors.datasets.engines import engine
@@ -122,7 +123,7 @@ def test_the_outcomes_are_those_of_one_process_on_one_file(desk, sandbox, rows, 
     as_data_set(desk, rows, form=form)
     one = by_one_process(desk, sandbox)
     reasons = " ".join(row["check_reason"] for row in one)
-    assert "the same payment as row" in reasons
+    assert said("rule.payment_repeated", "") in reasons
     assert "consecutive numbers" in reasons
 
     before = sandbox.call_count
@@ -131,11 +132,11 @@ def test_the_outcomes_are_those_of_one_process_on_one_file(desk, sandbox, rows, 
     assert decided(desk) == one
     mine, theirs = summary(desk), summary(desk, "all.precheck")
     same = ("outcomes", "codes", "saved_call_count", "attention_count", "warning_count", "complete")
-    for said in (*same, "banks", "bank_count"):
-        assert mine[said] == theirs[said], said
+    for each in (*same, "banks", "bank_count"):
+        assert mine[each] == theirs[each], each
     assert theirs["bank_count"] > 1
-    for said in ("row", "code", "amount"):
-        assert [row[said] for row in mine["attention"]] == [row[said] for row in theirs["attention"]]
+    for each in ("row", "code", "amount"):
+        assert [row[each] for row in mine["attention"]] == [row[each] for row in theirs["attention"]]
     assert {route["reason"]: route["row_count"] for route in mine["routes"]} == {
         route["reason"]: route["row_count"] for route in theirs["routes"]
     }
@@ -296,10 +297,21 @@ def test_a_bad_part_stops_no_other_and_is_checked_once_it_is_corrected(desk, san
 
     finished = run(desk, sandbox, status=65)
 
-    assert "1 of 4 parts cannot be used" in finished.err
-    assert "bob.csv: its columns differ from those of ann.csv (without name, with payee)" in finished.err
+    assert said("jobs.parts_unusable", problems_count=1, parts_count=4) in finished.err
+    expected = said(
+        "jobs.part_columns_differ", part="bob.csv", first="ann.csv", differences="without name, with payee"
+    )
+    assert expected in finished.err
     german = run(desk, sandbox, "--lang", "de", status=65)
-    assert "bob.csv: andere Spalten als ann.csv (ohne name, mit payee)" in german.err
+    expected = said(
+        "jobs.part_columns_differ",
+        "command",
+        "de",
+        part="bob.csv",
+        first="ann.csv",
+        differences="ohne name, mit payee",
+    )
+    assert expected in german.err
     problem = next(part for part in summary(desk)["parts"] if part["problem"])
     assert problem["name"] == "bob.csv"
     assert not summary(desk)["complete"]
@@ -343,11 +355,11 @@ def test_what_cannot_be_parts_is_refused_before_anything_is_left(desk, rows, nam
 
 def test_an_empty_folder_and_a_folder_without_work_are_refused(desk, rows):
     (desk.folder / "none").mkdir()
-    assert "no files in it" in desk("run", "none", "--work", "work").err
+    assert said("runs.data_set_without_files") in desk("run", "none", "--work", "work").err
     as_data_set(desk, rows)
     finished = desk("run", "set")
     assert finished.status == 65
-    assert "--work DIR if the files in it are the parts of one data set" in finished.err
+    assert said("advice.check_as_data_set") in finished.err
 
 
 @pytest.mark.nightly
@@ -364,7 +376,7 @@ def test_names_that_are_tried_on_an_account_across_parts_are_refused(desk, sandb
 
     finished = run(desk, sandbox, status=65)
 
-    assert "accounts with more than 3 different names each: 1" in finished.err
+    assert said("rules.many_names", names_max=3, account_count=1) in finished.err
     assert "ann.csv row 1" in finished.err
     assert sandbox.call_count == before
     assert not (desk.folder / "set.precheck").exists()
@@ -430,7 +442,7 @@ def test_a_daily_cap_defers_the_rest_and_says_when_to_go_on(desk, serve, tmp_pat
         capped = desk.using(**sections(sandbox, daily_cap=7))
         finished = desk("run", "set", "--work", "work", *capped)
         assert finished.status == 75
-        assert "the daily cap of 7 is used up" in summary(desk)["next_step"]
+        assert said("executors.left_by_cap", cap=7) in summary(desk)["next_step"]
         assert {row["check_code"] for row in decided(desk) if row["check_outcome"] == "deferred"} == {
             "DAILY_CAP"
         }
@@ -467,7 +479,9 @@ def test_the_page_names_every_part_and_the_attention_file_goes_by_size(desk, san
     assert {row["check_size"] for row in listed} == {"own"}
     assert len(listed) == summary(desk)["attention_count"]
     book = openpyxl.load_workbook(desk.folder / "set.precheck" / "report.xlsx")
-    assert book["All"]["A1"].value == "All: the 80 rows are in outcomes."
+    assert book["All"]["A1"].value == said(
+        "sheet.rows_in_outcome_file", "", sheet="All", count=80, outcome_file="outcomes"
+    )
     counts = {total["outcome"]: total["row_count"] for total in summary(desk)["outcomes"]}
     for sheet, outcome in (
         ("No match", "no_match"),
@@ -515,7 +529,7 @@ def test_one_large_parquet_file_is_divided_into_parts(desk, sandbox, rows):
     (desk.folder / "all.parquet").write_bytes((desk.folder / "all.parquet").read_bytes()[:-9])
     damaged = desk(*words, "--fresh", *sandbox.using("sandbox"))
     assert damaged.status == 65
-    assert "all.parquet: the Parquet file is damaged" in damaged.err
+    assert said("files.parquet_damaged_or_too_large", path="all.parquet") in damaged.err
 
 
 @pytest.mark.nightly
@@ -566,8 +580,8 @@ def test_no_ask_needs_somebody_who_does(desk, rows):
     as_data_set(desk, rows)
     finished = desk("run", "set", "--work", "work", "--no-ask")
     assert finished.status == 2
-    assert "--no-ask leaves the requests to workers, which need a shared ledger" in finished.err
-    assert "name one in the profile with `ledger`, or leave it out" in finished.err
+    assert said("jobs.no_ask_needs_shared_ledger") in finished.err
+    assert said("jobs.name_ledger_or_omit_option") in finished.err
     assert desk("run", "set", "--no-ask").status == 2
     assert desk("run", "all.csv", "--scheduler", "tcp://127.0.0.1:1").status == 2
 
@@ -579,7 +593,7 @@ def test_the_evidence_of_a_data_set_is_that_of_a_file_and_finds_what_was_changed
     words = ("verify", "set.precheck", "--input", "set", "--signed-by", public)
     sound = desk(*words)
     assert sound.status == 0, sound.out + sound.err
-    assert "the outcome file has every cell of set unchanged" in sound.out
+    assert said("evidence.same_cells", file="set") in sound.out
 
     part = desk.folder / "set.precheck" / "outcomes" / "part-bob.csv"
     whole = part.read_bytes()
@@ -707,7 +721,7 @@ def test_every_part_is_given_back_as_it_came_with_the_notes_of_a_file(desk, sand
     assert [note["text"] for note in summary(desk)["input"]["notes"]] == plan["notes"]
     words = ("--config", sandbox.config, "--allow-simulated", "--by", "Bea", "--json")
     split = json.loads(desk("split", "set.precheck", *words).out)
-    assert "Lines above the payments" in split["notes"][0]
+    assert said("review.lines_above_not_written") in split["notes"][0]
     released = desk.folder / split["release"]["path"]
     data = {name: (released / name).read_bytes() for name in texts}
     data["b.csv.gz"] = gzip.decompress(data["b.csv.gz"])
@@ -737,7 +751,10 @@ def test_a_column_that_is_named_like_one_of_ours_is_the_users(desk, sandbox):
     for name, text in texts.items():
         desk.file(f"set/{name}", text)
     finished = run(desk, sandbox, status=65)
-    assert "c.csv: its columns differ from those of a.csv (without extra_1, with extra_2)" in finished.err
+    expected = said(
+        "jobs.part_columns_differ", part="c.csv", first="a.csv", differences="without extra_1, with extra_2"
+    )
+    assert expected in finished.err
     (desk.folder / "set" / "c.csv").unlink()
     run(desk, sandbox)
     split = desk("split", "set.precheck", "--config", sandbox.config, "--allow-simulated", "--json")
@@ -776,15 +793,15 @@ def test_parts_in_pain001_are_corrected_and_split_as_each_file_alone_is(desk, sa
     for name, some in {"a.xml": rows[:10], "b.xml.gz": rows[10:]}.items():
         data = messages(some)
         desk.file(f"set/{name}", gzip.compress(data) if name.endswith(".gz") else data)
-    said, simulated = sandbox.using("sandbox"), ("--allow-simulated", "--by", "Bea", "--json")
+    also, simulated = sandbox.using("sandbox"), ("--allow-simulated", "--by", "Bea", "--json")
     work, made = ("--work", "work"), {}
-    assert json.loads(desk("plan", "set", *work, *said, "--json").out)["row_count"] == 24
+    assert json.loads(desk("plan", "set", *work, *also, "--json").out)["row_count"] == 24
     for stem, file, more in (("a", "set/a.xml", ()), ("b", "set/b.xml.gz", ()), ("set", "set", work)):
-        assert desk("run", file, "--out", stem, *more, *said).status == 0
+        assert desk("run", file, "--out", stem, *more, *also).status == 0
         fixed = desk("fix", stem, "--accept", "close_match", "--reason", "asked", *simulated)
         assert fixed.status == 0, fixed.err
         corrected = json.loads(fixed.out)["corrected"]["path"]
-        assert desk("run", corrected, "--out", f"{stem}.again", *more, *said).status == 0
+        assert desk("run", corrected, "--out", f"{stem}.again", *more, *also).status == 0
         split = json.loads(desk("split", f"{stem}.again", "--config", sandbox.config, *simulated).out)
         assert desk("verify", f"{stem}.again", "--input", corrected).status == 0
         made[stem] = [
@@ -811,7 +828,7 @@ def test_parts_in_pain001_are_corrected_and_split_as_each_file_alone_is(desk, sa
     assert all(one["path"].startswith(("a.xml ", "b.xml.gz ")) for one in everything.values())
     assert desk("report", "set", "--pain002").status == 2
     refused = desk("import", "set", "--report", "vop.xml")
-    assert "set: a folder; import the report on each file in it" in refused.err
+    assert said("jobs.import_not_for_folders", file="set") in refused.err
 
 
 def test_the_figures_of_every_part_are_compared_with_its_payments(desk, sandbox):
@@ -831,7 +848,7 @@ def test_a_part_of_another_format_than_its_name_says_is_refused(desk, sandbox):
     (desk.folder / "set").mkdir()
     desk.file("set/a.csv", messages(known_to_the_sandbox(2)))
     finished = run(desk, sandbox, status=65)
-    assert "a.csv: the file has the format pain001, but the data set has csv" in finished.err
+    assert said("executors.part_of_other_format", part="a.csv", found="pain001", format="csv") in finished.err
 
 
 def test_a_finished_data_set_is_written_again_in_another_format_or_for_another_country(desk, sandbox):
@@ -849,9 +866,9 @@ def test_calls_that_are_probably_wasted_are_notified_for_any_part(desk, sandbox)
     (desk.folder / "set").mkdir()
     for name, payee in {"a.csv": "Ann", "b.csv": "Ωμέγα"}.items():
         desk.file(f"set/{name}", f"name,iban,amount,currency\n{payee},DE89370400440532013000,1.00,EUR\n")
-    said = " ".join(run(desk, sandbox).err.split())
-    assert "names with letters that VoP might not carry" in said
-    assert "b.csv row 1" in said
+    also = " ".join(run(desk, sandbox).err.split())
+    assert said("jobs.notice_names_not_latin") in also
+    assert "b.csv row 1" in also
 
 
 def test_a_split_is_refused_for_an_undecided_row_in_any_part(desk, sandbox):
@@ -862,7 +879,7 @@ def test_a_split_is_refused_for_an_undecided_row_in_any_part(desk, sandbox):
     begun_with(desk, sandbox, "--limit", "0", status=75)
     refused = desk("split", "set.precheck", "--config", sandbox.config, "--allow-simulated")
     assert refused.status == 75
-    assert "rows without an answer: 1;" in refused.err
+    assert said("jobs.rows_without_answer", count=1) + ";" in refused.err
 
 
 def test_the_history_of_a_row_of_a_data_set_is_that_of_its_part(desk, sandbox, rows):
@@ -875,10 +892,10 @@ def test_the_history_of_a_row_of_a_data_set_is_that_of_its_part(desk, sandbox, r
             json.loads(desk("show", f"{stem}.precheck", "--row", str(row), "--json").out)
             for stem in ("set", "all")
         )
-        for said in same:
-            assert mine[said] == theirs[said], (row, said)
+        for each in same:
+            assert mine[each] == theirs[each], (row, each)
         found, expected = (
-            [PLACE.sub(r"\1", one["message"]) for one in said["findings"]] for said in (mine, theirs)
+            [PLACE.sub(r"\1", one["message"]) for one in each["findings"]] for each in (mine, theirs)
         )
         assert found == expected
         assert mine["outcome"]["check_code"] == theirs["outcome"]["check_code"]
@@ -898,7 +915,7 @@ def test_a_plan_of_a_data_set_is_that_of_one_file_and_the_run_goes_on_from_it(de
 
     assert planned.status == 0, planned.err
     mine = json.loads(planned.out)
-    for said in (
+    for each in (
         "row_count",
         "accepted_count",
         "rejected_count",
@@ -907,7 +924,7 @@ def test_a_plan_of_a_data_set_is_that_of_one_file_and_the_run_goes_on_from_it(de
         "saved_call_count",
         "warning_count",
     ):
-        assert mine[said] == whole[said], said
+        assert mine[each] == whole[each], each
     assert [row["row"] for row in mine["rejects"]] == [row["row"] for row in whole["rejects"]]
     [cost] = mine["costs"]
     assert Decimal(cost["amount"]) == Decimal("0.15") * sum(api["call_count"] for api in mine["apis"])

@@ -12,6 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from refusals import said
 from tables import for_each
 
 GOOD = {"name": "Avery Thornwood", "sort_code": "001122", "account_number": "00012345"}
@@ -24,7 +25,7 @@ def told(finished, status, *words):
     """The command ended with this status and one sentence, which says this."""
     assert finished.status == status, finished.err
     assert len(finished.sentences) == 1, finished.err
-    assert not finished.out or "The outcome of every row is in " in finished.out
+    assert not finished.out or said("terminal.outcomes_are_in") in finished.out
     for word in words:
         assert word in finished.err
     return True
@@ -76,26 +77,26 @@ def test_files_of_one_name_are_told_apart_however_quiet_the_command_is(desk, san
 
     words = (*files, *sandbox.using("sandbox"), "--out", "results", "--limit", "1", "--quiet")
     assert desk("run", *words).err.splitlines() == [
-        "precheck: jan/pay.csv: SIMULATED by a sandbox: no answer says anything about a real account",
-        "precheck: jan/pay.csv: Questions left: 1. Run the same command again.",
-        "precheck: feb/pay.csv: SIMULATED by a sandbox: no answer says anything about a real account",
-        "precheck: mar/pay.csv: the file is empty; give a file with a header line and payments",
+        "precheck: " + said("review.run_is_simulated", folder="jan/pay.csv"),
+        "precheck: jan/pay.csv: " + said("executors.questions_left", count=1),
+        "precheck: " + said("review.run_is_simulated", folder="feb/pay.csv"),
+        "precheck: " + said("csv.file_empty", where="mar/pay.csv"),
     ]
 
 
 @pytest.mark.nightly
 def test_a_quiet_run_says_that_it_is_simulated_and_claims_no_answer_where_there_was_none(desk, sandbox):
-    simulated = "precheck: payments.csv: SIMULATED by a sandbox: no answer says anything about a real account"
+    simulated = "precheck: " + said("review.run_is_simulated", folder="payments.csv")
     deferred = desk.payments([GOOD])
-    said = desk("run", deferred, *sandbox.using("sandbox"), "--limit", "0", "--quiet").err.splitlines()
-    assert said == [
+    lines = desk("run", deferred, *sandbox.using("sandbox"), "--limit", "0", "--quiet").err.splitlines()
+    assert lines == [
         simulated,
-        "precheck: payments.csv: Questions left: 1. Run the same command again.",
+        "precheck: payments.csv: " + said("executors.questions_left", count=1),
     ]
 
     rejected = desk.payments([{**GOOD, "sort_code": "1122"}])
-    said = desk("run", rejected, *sandbox.using("sandbox"), "--out", "other", "--quiet").err.splitlines()
-    assert said == [simulated]
+    lines = desk("run", rejected, *sandbox.using("sandbox"), "--out", "other", "--quiet").err.splitlines()
+    assert lines == [simulated]
 
 
 @pytest.mark.parametrize(
@@ -335,7 +336,7 @@ def test_75_an_outage_leaves_rows_unanswered_and_says_how_to_go_on(impostor, des
     finished = impostor(fail, rows=3)
 
     assert finished.status == 75
-    assert "Run the same command again" in finished.out
+    assert said("executors.questions_left") in finished.out
     rows = desk.outcomes()
     assert {(row["check_outcome"], row["check_code"]) for row in rows} == {("unanswered", "SERVER_ERROR")}
     assert {row["check_attempts"] for row in rows} == {"2"}
@@ -346,7 +347,7 @@ def test_75_no_identity_provider_no_answers(desk, using):
     words = using(token_url="https://127.0.0.1:9/token")
 
     assert told(
-        desk("run", desk.payments([GOOD]), *words), 75, "token endpoint", "run the same command again"
+        desk("run", desk.payments([GOOD]), *words), 75, "token endpoint", said("transport.token_no_answer")
     )
 
 
@@ -512,7 +513,7 @@ def test_78_a_secret_that_others_can_read(desk, using):
     ids=" ".join,
 )
 def test_78_there_is_no_such_profile_or_file(desk, words):
-    assert told(desk("run", desk.payments([GOOD]), *words), 78, "no such configuration file")
+    assert told(desk("run", desk.payments([GOOD]), *words), 78, said("config.no_such_configuration"))
 
 
 def test_78_there_is_no_such_profile_in_the_file(desk, sandbox):

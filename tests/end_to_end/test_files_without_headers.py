@@ -6,6 +6,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+from refusals import said
 
 from schemas.columns import ColumnsRead
 
@@ -87,7 +88,9 @@ def checked_corrected_and_divided(desk, sandbox, name):
     split = desk("split", folder, "--allow-simulated", "--json", *sandbox.using("sandbox")[:2])
     assert split.status == 0, split.err
     [note] = json.loads(split.out)["notes"]
-    assert note.startswith("Lines above" if name.endswith(".csv") else "Only the payment sheet")
+    assert note.startswith(
+        "Lines above" if name.endswith(".csv") else said("review.only_payment_sheet_written")
+    )
     assert desk("verify", folder).status == 0
     assert desk("columns", folder / f"corrected.simulated{Path(name).suffix}").status == 0
     return folder
@@ -97,7 +100,7 @@ def test_a_file_without_headers_says_how_to_name_its_columns(desk):
     (desk.folder / "payments.csv").write_text(ROWS)
     refused = desk("run", "payments.csv")
     assert refused.status == 65
-    assert "line 1: this looks like a payment, not like headers" in refused.err
+    assert said("headers.looks_like_payment", at="line 1") in refused.err
     assert "--map sort_code=#1 --map account_number=#2 --map name=#3 --map amount=#4" in refused.err
     assert not (desk.folder / "payments.precheck").exists()
 
@@ -115,11 +118,11 @@ def test_columns_shows_a_table_by_place_of_a_file_without_headers(desk):
         r"^#3 +sort_code +its cells look like sort codes; --map sort_code=#3 +00-11-22; 20-04-15 *$",
     ):
         assert re.search(line, shown.out, re.MULTILINE), line
-    [said] = shown.sentences
-    assert said.endswith("--map name=#2 --map sort_code=#3 --map account_number=#4 --map amount=#5")
+    [words_shown] = shown.sentences
+    assert words_shown.endswith("--map name=#2 --map sort_code=#3 --map account_number=#4 --map amount=#5")
 
     told = ColumnsRead.model_validate_json(desk("columns", "payments.csv", "--json").out)
-    assert "this looks like a payment" in told.refusal
+    assert said("headers.looks_like_payment") in told.refusal
     assert [(column.header, column.field, column.map) for column in told.columns[:2]] == [
         ("#1", None, None),
         ("#2", "name", "name=#2"),
@@ -145,7 +148,7 @@ def test_two_who_could_be_paid_are_candidates_by_place_in_a_workbook_too(desk):
         ("#1", "name", True, ["#2"]),
         ("#2", "name", True, ["#1"]),
     ]
-    assert told.refusal.startswith("payments.xlsx sheet row 1: this looks like a payment")
+    assert told.refusal.startswith(said("headers.looks_like_payment", at="payments.xlsx sheet row 1"))
     assert told.refusal.endswith(
         "--map sort_code=#3 --map account_number=#4, and --map name=#1 or --map name=#2"
     )

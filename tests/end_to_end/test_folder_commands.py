@@ -10,6 +10,7 @@ import stat
 from decimal import Decimal
 
 import pytest
+from refusals import said
 
 from schemas.manifest import Manifest
 from schemas.story import Story
@@ -133,7 +134,7 @@ def test_verify_names_a_file_that_was_changed_or_has_gone(desk, folder, name):
 
     assert (changed.status, gone.status) == (65, 65)
     assert changed.err == ""
-    assert not_well(changed)[name].startswith("changed since the run")
+    assert not_well(changed)[name].startswith(said("evidence.changed"))
     assert not_well(gone)[name].startswith("No such file")
 
 
@@ -146,8 +147,11 @@ def test_verify_counts_the_outcome_file_again_even_where_its_hash_was_made_to_fi
     found = not_well(desk("verify", folder))
 
     assert "4 match" in found["rows"]
-    assert "5 (3 match, 1 no match, 1 rejected) in the manifest" in found["rows"]
-    assert "do not match the manifest" in found["totals"]
+    assert (
+        said("evidence.rows_differ", row_count_there=5, outcomes_there="3 match, 1 no match, 1 rejected")
+        in found["rows"]
+    )
+    assert said("evidence.totals_differ") in found["totals"]
     assert "row 3 (line 4);" in found["answers"]
     assert "another outcome file" in found["ledger"]
     assert "outcomes.csv" not in found
@@ -206,7 +210,7 @@ def test_verify_notices_a_changed_ledger_and_still_looks_at_the_rest(desk, folde
 
     assert finished.status == 65
     assert set(not_well(finished)) == {"ledger"}
-    assert "start over with precheck run --fresh" in not_well(finished)["ledger"]
+    assert said("advice.start_over") in not_well(finished)["ledger"]
     assert "ok      rows" in finished.out
 
 
@@ -225,7 +229,7 @@ def test_verify_says_which_files_are_no_part_of_the_evidence(desk, folder):
     finished = desk("verify", folder)
 
     assert finished.status == 0
-    assert "notes.txt; not part of the evidence" in finished.out
+    assert said("evidence.not_in_evidence", files="notes.txt") in finished.out
 
 
 def test_verify_and_show_are_told_apart_from_a_run_that_works_in_the_folder(desk, sandbox, folder):
@@ -246,7 +250,7 @@ def test_a_folder_without_a_run_is_a_usage_error(desk, look):
     finished = desk(name, "empty", *words)
 
     assert finished.status == 2
-    assert "give the folder of a run" in finished.err
+    assert said("runs.no_manifest_in_folder", folder="empty", manifest="manifest.json") in finished.err
     assert list((desk.folder / "empty").iterdir()) == []
 
 
@@ -262,8 +266,8 @@ def test_a_folder_that_is_not_there_and_a_file_in_its_place_are_told_as_such(des
     mistaken = desk(name, file, *words)
 
     assert (nowhere.status, mistaken.status) == (2, 2)
-    assert nowhere.sentences == ["precheck: payments.precheck: no such folder; check the name"]
-    assert mistaken.sentences == [f"precheck: {file}: a file, not a folder; give the folder of a run"]
+    assert nowhere.sentences == ["precheck: " + said("files.no_such_folder", folder="payments.precheck")]
+    assert mistaken.sentences == ["precheck: " + said("files.file_not_folder", folder=file)]
 
 
 def test_a_folder_whose_run_is_at_work_says_so_with_75_also_the_first_time(
@@ -289,10 +293,10 @@ def test_a_folder_whose_run_is_at_work_says_so_with_75_also_the_first_time(
     for one in refused:
         [sentence] = one.sentences
         assert f"payments.precheck: process {running.pid} on " in sentence
-        assert sentence.endswith("is working in this folder; wait for it to end")
+        assert sentence.endswith(said("files.folder_in_use") + "; " + said("files.wait_for_it_to_end"))
     assert {one.status for one in killed} == {2}
-    said = "the run in this folder has not finished; run the same command again to continue"
-    assert {tuple(one.sentences) for one in killed} == {(f"precheck: payments.precheck: {said}",)}
+    unfinished = "precheck: " + said("runs.not_ended", folder="payments.precheck")
+    assert {tuple(one.sentences) for one in killed} == {(unfinished,)}
 
 
 def test_a_folder_that_was_moved_is_verified_where_it_is(desk, folder):
@@ -315,13 +319,13 @@ def test_a_resumed_and_a_reusing_run_are_verified_too(desk, sandbox, folder):
     finished = desk("verify", "february.precheck")
 
     assert finished.status == 0
-    assert "2 requests, 2 answers, 2 from earlier runs" in finished.out
+    assert said("evidence.seals_intact", request_count=2, answer_count=2, reused_count=2) in finished.out
 
 
 def test_a_purge_of_returned_names_leaves_evidence_that_agrees(desk, sandbox):
     file = desk.payments([MATCH | {"name": "Averi Thornwood"}])
     desk("run", file, *sandbox.using("sandbox"), "--quiet")
-    assert "1 returned name purged" in desk("purge", "payments.precheck").err
+    assert said("cli.returned_names", count=1) + " purged" in desk("purge", "payments.precheck").err
 
     assert desk("verify", "payments.precheck").status == 0
     assert story_of(desk, "payments.precheck", 1).attempts[0].code == "MBAM"
@@ -344,7 +348,10 @@ def test_a_purge_deletes_the_files_also_where_it_was_asked_for_them_later(desk, 
 
     again = desk("purge", "payments.precheck", "--outcomes")
 
-    assert "deleted outcomes.csv, attention.csv, reasons.jsonl, report.html, report.xlsx" in again.err
+    assert (
+        said("cli.deleted", files="outcomes.csv, attention.csv, reasons.jsonl, report.html, report.xlsx")
+        in again.err
+    )
     assert "may still hold" not in again.err
     assert not (desk.folder / "payments.precheck" / "outcomes.csv").exists()
 
@@ -360,7 +367,7 @@ def test_report_writes_the_reports_anew_without_a_call_and_byte_for_byte(desk, s
     finished = desk("report", folder)
 
     assert (finished.status, finished.err) == (0, "")
-    assert "No match or not possible: 1 row" in finished.out
+    assert said("terminal.no_match_or_not_possible", count=1) in finished.out
     assert (folder / "attention.csv").read_bytes() == attention
     assert sandbox.call_count == before
     assert desk("verify", folder).status == 0
@@ -382,7 +389,7 @@ def test_report_makes_nothing_of_files_that_were_changed(desk, folder, name):
     finished = desk("report", folder)
 
     assert finished.status == 65
-    assert f"{name}: changed since the run" in finished.err
+    assert said("runs.changed_since", path=name) in finished.err
     assert (folder / "attention.csv").read_bytes() == attention
 
 
@@ -461,7 +468,7 @@ def test_show_says_so_where_an_earlier_run_had_the_answer(desk, sandbox, folder)
 
     assert story.answered_by_earlier_run
     assert story.attempts == []
-    assert "an earlier run had the answer" in shown.out
+    assert said("story.answered_earlier") in shown.out
 
 
 def test_show_tells_of_an_undecided_row_that_it_is(desk, sandbox, file):
@@ -535,7 +542,7 @@ def test_a_folder_that_every_user_can_write_into_is_refused_before_anything_is_a
     before = sandbox.call_count
     refused = desk("run", desk.payments([MATCH]), *sandbox.using("sandbox"), "--out", out)
     assert (refused.status, sandbox.call_count) == (73, before)
-    assert "every user of this computer can write into this folder; run `chmod o-w" in refused.err
+    assert said("files.folder_writable_by_others") in refused.err
     two = (desk.payments([MATCH]), desk.payments([MATCH], name="two.csv"))
     assert desk("run", *two, *sandbox.using("sandbox"), "--out", out).status == 73
     assert sandbox.call_count == before

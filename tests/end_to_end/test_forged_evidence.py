@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from forgers import fit_manifest, forge, forging, swapped_after
+from refusals import said
 from signers import key_files
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -114,7 +115,7 @@ def test_verify_finds_a_forged_ledger_and_never_says_to_run_again(desk, folder, 
     found = desk("verify", folder, *signing[1])
 
     assert found.status == 65
-    assert "PROBLEM ledger: not the lines that the manifest records, in: answer; do not run" in found.out
+    assert "PROBLEM ledger: " + said("evidence.ledger_forged", tables="answer") in found.out
 
 
 def test_a_trigger_that_would_change_answers_while_they_are_read_is_found(desk, folder, words, signing):
@@ -122,7 +123,7 @@ def test_a_trigger_that_would_change_answers_while_they_are_read_is_found(desk, 
         db.execute("CREATE TRIGGER late AFTER INSERT ON finish BEGIN UPDATE answer SET code = 'MTCH'; END")
     follow_the_advice_of_verify(folder)
     again = desk(*words, *signing[0])
-    assert (again.status, "its tables differ from those that precheck makes" in again.err) == (65, True)
+    assert (again.status, said("stores.found_other_tables") in again.err) == (65, True)
 
 
 def test_a_ledger_that_another_began_is_not_taken_for_ones_own(desk, folder, words, signing):
@@ -133,10 +134,8 @@ def test_a_ledger_that_another_began_is_not_taken_for_ones_own(desk, folder, wor
         shutil.copy(own / name, folder / name)
     follow_the_advice_of_verify(folder)
     again = desk(*words, *signing[0])
-    assert (again.status, "its lines differ in: intent, answer, finish, language, run" in again.err) == (
-        65,
-        True,
-    )
+    assert again.status == 65
+    assert said("stores.ledger_not_recorded", tables="intent, answer, finish, language, run") in again.err
 
 
 def test_an_outcome_file_that_only_the_ledger_vouches_for_is_not_split(desk, folder, signing):
@@ -158,7 +157,7 @@ def test_decisions_that_nobody_took_are_not_signed(desk, folder, words, signing)
     for command in (("report", folder), fix, ("split", folder, "--allow-simulated"), words):
         refused = desk(*command, *signing[0])
         assert refused.status == 65, command
-        assert "approvals.json: not the decisions that the signed manifest records" in refused.err
+        assert said("runs.approvals_not_signed", path="approvals.json") in refused.err
 
     [advised] = re.findall(r"jq .*? > [^;]*approvals.json", refused.err)
     path.rename(desk.folder / "approvals.moved.json")
@@ -202,7 +201,7 @@ def test_a_run_does_not_sign_decisions_that_nothing_signed_proves(desk, folder, 
     again = desk(*words, *signing[0])
 
     assert again.status == 65
-    assert "approvals.json: not the decisions that the signed manifest records" in again.err
+    assert said("runs.approvals_not_signed", path="approvals.json") in again.err
     assert desk("verify", folder, *signing[1]).status != 0
 
 
@@ -222,7 +221,7 @@ def test_lines_after_the_last_manifest_are_proved_by_the_key(desk, sandbox, sign
             forge(folder / "ledger.db", f"{FORGED} WHERE after_finish = 1")
         again = desk(*words, **elsewhere)
         assert again.status == (65 if is_forged else 0), again.err
-        assert ("has not sealed: 1" in again.err) is is_forged
+        assert (said("stores.ledger_not_sealed", count=1) in again.err) is is_forged
 
 
 def test_a_line_that_the_key_sealed_counts_in_its_place_alone(desk, folder, words, signing, sandbox):
@@ -240,7 +239,8 @@ def test_a_line_that_the_key_sealed_counts_in_its_place_alone(desk, folder, word
         for name in ("manifest.json", "manifest.json.sig", "outcomes.csv"):
             (folder / name).unlink(missing_ok=True)
         again = desk(*words, *signing[0])
-        assert (again.status, "lines of the table answer were changed: 2" in again.err) == (65, True)
+        assert again.status == 65
+        assert said("stores.found_lines_changed", table="answer", count=2) in again.err
 
 
 def lines_of(folder, query):
@@ -256,7 +256,7 @@ def test_without_a_key_the_manifest_alone_proves_the_ledger(desk, words):
 
     again = desk(*words)
 
-    assert (again.status, "its lines differ in: answer" in again.err) == (65, True)
+    assert (again.status, said("stores.ledger_not_recorded", tables="answer") in again.err) == (65, True)
     assert desk("show", folder, "--row", "1").status == 65
 
 
@@ -291,9 +291,7 @@ def test_nothing_is_added_to_a_sealed_ledger_without_the_key(desk, folder, words
     (folder / "outcomes.csv").unlink()
     refused = desk(*words)
     assert refused.status == 78
-    assert (
-        "sealed with a signing key, and no key is given; name the signing key with --sign-with" in refused.err
-    )
+    assert said("stores.ledger_needs_signing_key") + "; name the signing key with --sign-with" in refused.err
 
 
 def test_a_folder_that_was_not_signed_is_adopted_by_an_explicit_word_that_is_recorded(desk, words, signing):
@@ -309,7 +307,7 @@ def test_a_folder_that_was_not_signed_is_adopted_by_an_explicit_word_that_is_rec
 
     verified = desk("verify", folder, *signing[1])
     assert verified.status == 0
-    assert "unsigned until then: checked by hand" in verified.out
+    assert said("evidence.adopted_at", reason="checked by hand") in verified.out
     [adoption] = json.loads((folder / "manifest.json").read_text())["adoptions"]
     assert adoption["reason"] == "checked by hand"
     (folder / "outcomes.csv").unlink()
@@ -323,7 +321,7 @@ def test_a_folder_that_does_not_hold_is_not_adopted(desk, words, signing):
     folder = desk.folder / "payments.precheck"
     forge_manifest_too(folder)
     refused = desk("report", folder, "--adopt", "checked by hand", *signing[0])
-    assert (refused.status, "so it is not adopted: answers: " in refused.err) == (65, True)
+    assert (refused.status, said("jobs.not_adopted", what="answers") in refused.err) == (65, True)
 
 
 def test_a_folder_from_which_signature_and_seals_were_cut_is_not_adopted(desk, folder, words, signing):
@@ -345,7 +343,7 @@ def test_a_folder_from_which_signature_and_seals_were_cut_is_not_adopted(desk, f
 
     adopted = desk(*adopt)
 
-    assert (adopted.status, "was signed here before" in adopted.err) == (65, True), adopted.err
+    assert (adopted.status, said("jobs.signed_here_before") in adopted.err) == (65, True), adopted.err
     assert desk(*words, "--fresh", *signing[0]).status == 0
     assert desk("verify", folder, *signing[1]).status == 0
 
@@ -360,7 +358,7 @@ def test_an_older_signed_state_is_found_on_the_machine_that_signed_a_newer_one(d
 
     found = desk("verify", folder, *signing[1])
 
-    assert (found.status, "PROBLEM signature: an older state" in found.out) == (65, True)
+    assert (found.status, "PROBLEM signature: " + said("evidence.older_state") in found.out) == (65, True)
     for command in (split, ("report", folder, *signing[0]), (*words, *signing[0])):
         assert desk(*command).status == 65, command
     assert desk("verify", folder, *signing[1], XDG_STATE_HOME=str(folder.parent / "elsewhere")).status == 0
@@ -375,7 +373,7 @@ def test_a_run_that_another_one_of_its_file_has_replaced_is_an_older_state(desk,
     shutil.rmtree(folder)
     shutil.copytree(kept, folder)
     found = desk("verify", folder, *signing[1])
-    assert (found.status, "PROBLEM signature: an older state" in found.out) == (65, True)
+    assert (found.status, "PROBLEM signature: " + said("evidence.older_state") in found.out) == (65, True)
     assert desk("split", folder, "--allow-simulated", *signing[0]).status == 65
     assert desk(*words, *signing[0], "--fresh").status == 0
     assert desk("verify", folder, *signing[1]).status == 0
@@ -387,19 +385,22 @@ def test_what_does_not_belong_to_the_evidence_is_listed_and_fails_if_it_looks_pa
     (folder / "more\x1b[2J").mkdir()
     listed = desk(*verified)
     assert listed.status == 0
-    assert "also here: .notes, more\\x1b[2J; not part" in listed.out
+    assert (
+        said("evidence.also_here") + ": " + said("evidence.not_in_evidence", files=".notes, more\\x1b[2J")
+        in listed.out
+    )
 
     checked = folder.parent / "payments.csv"
     (folder / "payments.csv").write_bytes(checked.read_bytes())
     assert desk(*verified).status == 0, "the file that was checked, byte by byte"
-    said = "PROBLEM also here: {}: looks like payments but is not part of the evidence"
+    shown = "PROBLEM also here: {}: looks like payments but is not part of the evidence"
     for name in ("release.csv", "more\x1b[2J/approved/Release.csv", "payments.csv"):
         path = folder / name
         path.unlink(missing_ok=True)
         path.parent.mkdir(exist_ok=True)
         path.symlink_to(folder / "outcomes.csv")
         found = desk(*verified)
-        assert (found.status, said.format(ascii(name)[1:-1]) in found.out) == (65, True), found.out
+        assert (found.status, shown.format(ascii(name)[1:-1]) in found.out) == (65, True), found.out
         path.unlink()
 
 
@@ -415,8 +416,8 @@ def test_a_payment_file_that_someone_else_put_there_is_never_signed(desk, folder
 
     found = desk("verify", folder, *signing[1])
     assert found.status == 65
-    assert "PROBLEM corrected.simulated.csv: changed since" in found.out
-    assert "PROBLEM also here: release.csv: looks like payments" in found.out
+    assert "PROBLEM corrected.simulated.csv: " + said("evidence.changed") in found.out
+    assert "PROBLEM also here: " + said("evidence.payable_not_in_evidence", files="release.csv") in found.out
 
 
 def test_a_link_in_the_place_of_a_file_is_not_that_file(desk, folder, signing):
@@ -476,7 +477,7 @@ def test_a_release_file_is_compared_with_what_was_checked_and_decided(desk, sand
     manifest, data = folder / "manifest.json", release.read_bytes()
     recorded = manifest.read_bytes()
 
-    for edit, change, said in (
+    for edit, change, each in (
         (another_account, change_nothing, "contains payments other than those that were checked"),
         (bytes, hold_matches, "held by the policy, and no recorded decision releases"),
         (bytes, release_all, "payments: its rows are not the ones recorded as held and released"),
@@ -486,7 +487,7 @@ def test_a_release_file_is_compared_with_what_was_checked_and_decided(desk, sand
         record(folder, release, change)
 
         found = desk("verify", folder, "--input", file)
-        assert (found.status, said in found.out) == (65, True), found.out
+        assert (found.status, each in found.out) == (65, True), found.out
 
 
 def lenient(folder):
@@ -578,7 +579,10 @@ def test_payments_are_taken_from_the_folder_of_another_run_as_it_recorded_them(d
     change_and_record(folder, "hold.simulated.csv", "25.50", "9925.50")
 
     refused = desk(*again, *signing[0])
-    assert (refused.status, "no signature of manifest.json by" in refused.err) == (65, True), refused.err
+    assert (
+        refused.status,
+        said("files.manifest_signature_invalid", manifest="manifest.json") in refused.err,
+    ) == (65, True), refused.err
     (folder / "hold.simulated.csv").write_text("changed once more")
     refused = desk(*again)
     assert (refused.status, "hold.simulated.csv: " in refused.err) == (65, True), refused.err
@@ -622,7 +626,10 @@ def test_a_run_with_a_key_is_compared_with_signed_runs_alone(desk, folder, words
     assert desk(*compared, *signing[0]).status == 0
     change_and_record(folder, "summary.json", '"profile"', '"profile" ')
     refused = desk(*compared, *signing[0])
-    assert (refused.status, "no signature of manifest.json by" in refused.err) == (65, True), refused.err
+    assert (
+        refused.status,
+        said("files.manifest_signature_invalid", manifest="manifest.json") in refused.err,
+    ) == (65, True), refused.err
     (folder / "manifest.json.sig").unlink()
     refused = desk(*compared, *signing[0])
     assert (refused.status, "not signed" in refused.err) == (65, True), refused.err

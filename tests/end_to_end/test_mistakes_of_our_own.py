@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from refusals import said
 
 PAYEE = {"name": "Avery Thornwood", "sort_code": "001122", "account_number": "00012345"}
 OTHER = {"name": "Rowan Blackmere", "sort_code": "001122", "account_number": "00012345"}
@@ -71,7 +72,7 @@ def test_70_one_sentence_and_a_file_without_payees(desk, sandbox, broken, error)
     kind = error.rpartition(".")[2]
     assert finished.status == 70
     [sentence] = finished.err.splitlines()
-    assert f"an error in precheck itself ({kind} in sitecustomize:8 plan)" in sentence
+    assert said("cli.internal_error_report_kept", what=f"{kind} in sitecustomize:8 plan") in sentence
     [path] = re.findall(r"Send (\S+) \(it contains no names", sentence)
     with open(path) as file:  # noqa: PTH123 (the path is the sentence's)
         kept = file.read()

@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -57,12 +58,12 @@ def test_accounts_that_fail_cost_no_call(desk, sandbox, file, checking):
 
 def test_accounts_that_are_not_covered_are_told(desk, file, checking):
     run = desk("run", file, *checking(LAST_DIGIT))
-    assert "1 UK account has a sort code that the modulus tables do not cover." in run.out
+    assert said("terminal.not_covered_by_modulus", count=1) in run.out
 
 
 def test_plan_counts_the_accounts_that_fail(desk, file, checking):
     planned = desk("plan", file, *checking(LAST_DIGIT))
-    assert "11 payments, 2 to be checked, 9 rejected" in planned.out
+    assert said("terminal.plan_title", payments="11 payments", accepted=2, rejected=9) in planned.out
     assert "MODULUS" in planned.out
 
 
@@ -75,10 +76,10 @@ def test_tables_older_than_a_year_warn_and_reject_nothing(desk, sandbox, file, c
     assert run.status == 1
     assert "rejected" not in {row["check_outcome"] for row in desk.outcomes()}
     assert len(sandbox.questions(before)) == 11
-    assert "Warning: fails the UK modulus check; the tables are over a year old: 9 rows" in run.out
-    assert "Note: the account fails the UK modulus check" in desk.outcomes()[0]["check_reason"]
+    assert said("warned.MODULUS_OLD_TABLES") + ": 9 rows" in run.out
+    assert "Note: " + said("rule.modulus_old_tables", "") in desk.outcomes()[0]["check_reason"]
     for form in ("text", "json"):
-        assert "tables are older than a year" in desk("run", file, *words, "--quiet", "--log", form).err
+        assert said("terminal.old_modulus_tables") in desk("run", file, *words, "--quiet", "--log", form).err
 
 
 @pytest.mark.nightly
@@ -108,7 +109,7 @@ def test_a_damaged_table_ends_the_run_before_anything_is_sent_or_made(desk, sand
     run = desk("run", file, *checking("010203 010203\n"))
 
     assert run.status == 78
-    assert "weights.txt line 1: not 17 fields, or 18 with an exception, but 2" in run.sentences[0]
+    assert "weights.txt line 1: " + said("rules.field_count_wrong", fields_count=2) in run.sentences[0]
     assert sandbox.call_count == before
     assert not (desk.folder / "payments.precheck").exists()
 

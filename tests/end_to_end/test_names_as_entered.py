@@ -5,6 +5,7 @@ import json
 import openpyxl
 import pytest
 from aiohttp import web
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -99,5 +100,5 @@ def test_iban_out_of_reach_is_not_asked_and_every_later_command_understands_it(d
 def test_plan_tells_before_any_call_which_names_may_not_arrive(desk):
     file = desk.payments([{**IBAN, "name": "\u0391\u03b4\u03b1"}, {**IBAN, "name": "Ada Quillon"}])
     planned = desk("plan", file)
-    assert "the name has letters that VoP might not carry between banks: 1 row (1; line 2)." in planned.out
+    assert said("warned.NAME_NOT_LATIN") + ": 1 row (1; line 2)." in planned.out
     assert "Nothing was sent" in planned.out

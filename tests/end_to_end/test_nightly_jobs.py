@@ -6,6 +6,7 @@ import os
 import pytest
 from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
+from refusals import said
 
 MATCH = {
     "payment_id": "P1",
@@ -177,16 +178,16 @@ def test_a_ping_that_is_not_taken_is_a_warning_without_the_secret_address(desk, 
         assert finished.err.count("the ping was not taken") == 2
         assert SECRET_PATH not in finished.err
     assert "HTTP 500" in refused.err
-    assert "set --ping-ca to the authority" in untrusted.err
+    assert said("transport.name_issuing_authority", authority="--ping-ca") in untrusted.err
     assert "Connection refused" in silent.err
-    assert "must start with https" in plain.err
+    assert said("transport.address_not_https") in plain.err
 
 
 def test_what_an_option_named_is_named_by_that_option(desk):
     words = ("--ping", f"https://127.0.0.1:1/{SECRET_PATH}", "--ping-ca", "gone.pem")
-    said = desk("run", "gone.csv", *words).err
-    assert "--ping-ca gone.pem: cannot be read" in said
-    assert "profile" not in said.partition("--ping-ca")[2].partition("precheck:")[0]
+    errors = desk("run", "gone.csv", *words).err
+    assert said("config.cannot_read", path="--ping-ca gone.pem") in errors
+    assert "profile" not in errors.partition("--ping-ca")[2].partition("precheck:")[0]
 
 
 def test_pings_and_metrics_go_without_a_users_proxy(desk, sandbox, watcher):
@@ -218,13 +219,13 @@ def test_a_webhook_hears_of_a_run_that_is_not_complete_and_of_no_payee(desk, san
     assert (some.status, rest.status) == (75, 0)
     [(method, path, body)] = heard.paths
     assert (method, path) == ("POST", f"/{SECRET_PATH}")
-    said = json.loads(body)
-    assert (said["event"], said["status"], said["profile"]) == ("run ended", 75, "sandbox")
-    assert said["files"][0]["row_counts"]["match"] == 1
-    assert "Run the same command again" in said["reason"]
+    errors = json.loads(body)
+    assert (errors["event"], errors["status"], errors["profile"]) == ("run ended", 75, "sandbox")
+    assert errors["files"][0]["row_counts"]["match"] == 1
+    assert said("executors.questions_left", "") in errors["reason"]
     last = json.loads(some.err.splitlines()[-1])
     assert last["event"] == "run ended"
-    assert said.items() <= last.items()
+    assert errors.items() <= last.items()
     for secret in ("Thornwood", "Blackmere", "00012345", "001122", SECRET_PATH):
         assert secret not in body.decode() + some.err
 
@@ -242,5 +243,8 @@ def test_a_notification_that_is_not_taken_is_a_warning_and_the_status_stays(desk
 def test_a_run_whose_servers_refused_it_says_that_nothing_is_checked_yet(desk, sandbox):
     file = desk.payments(ROWS)
     asked = desk("run", file, "--limit", "0", *sandbox.using("sandbox"))
-    assert "No payment has been checked yet. 1 of 3 is rejected." in asked.out
-    assert "need" not in asked.out.partition("No payment has been checked yet")[2].partition("outcome")[0]
+    assert said("terminal.nothing_checked", count=1, row_count=3) in asked.out
+    assert (
+        "need"
+        not in asked.out.partition(said("terminal.nothing_checked", count=1))[2].partition("outcome")[0]
+    )

@@ -12,6 +12,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from prometheus_client.parser import text_string_to_metric_families
+from refusals import said
 
 ROWS = [
     {
@@ -72,7 +73,7 @@ class Collector:
         return [span for resource in self.resources for scope in resource.scope_spans for span in scope.spans]
 
 
-def said(attributes):
+def facts_of(attributes):
     return {each.key: each.value.string_value or each.value.int_value for each in attributes}
 
 
@@ -124,7 +125,7 @@ def test_an_address_that_is_none_is_refused(desk, address):
     desk.payments(ROWS)
     finished = desk("run", "payments.csv", "--metrics-listen", address)
     assert finished.status == 2
-    assert "is not an address and a port such as 127.0.0.1:9464" in finished.err
+    assert said("cli.not_an_address_and_port") in finished.err
 
 
 def test_a_trace_has_the_steps_of_a_question_and_nothing_about_the_payee(desk, sandbox, collector):
@@ -142,7 +143,7 @@ def test_a_trace_has_the_steps_of_a_question_and_nothing_about_the_payee(desk, s
     outcomes = {row["check_id"]: row for row in desk.outcomes()}
     assert len(checks) == len(outcomes) == 2
     for check in checks:
-        facts = said(check.attributes)
+        facts = facts_of(check.attributes)
         row = outcomes[facts["precheck.request_id"]]
         assert facts == {
             "precheck.api": "cop",
@@ -159,13 +160,13 @@ def test_a_trace_has_the_steps_of_a_question_and_nothing_about_the_payee(desk, s
         )
         assert [step.name for step in steps] == ["wait", "intent", "request", "record"]
         assert {step.trace_id for step in steps} == {check.trace_id}
-        assert said(steps[1].attributes) == {
+        assert facts_of(steps[1].attributes) == {
             "precheck.attempt": 1,
             "precheck.request_id": row["check_id"],
         }
         assert steps[2].kind == Span.SpanKind.SPAN_KIND_CLIENT
-        assert said(steps[2].attributes) == {"http.response.status_code": 200}
-    resource = said(next(heard.resources).resource.attributes)
+        assert facts_of(steps[2].attributes) == {"http.response.status_code": 200}
+    resource = facts_of(next(heard.resources).resource.attributes)
     assert resource["service.name"] == "payee-precheck"
     assert resource["deployment.environment.name"] == "test"
     for secret in (b"Thornwood", b"Blackmere", b"00012345", b"001122"):
@@ -185,10 +186,10 @@ def test_a_request_that_fails_is_marked_in_the_trace_and_is_followed_by_another(
     steps = sorted((span for span in heard.spans), key=lambda span: span.start_time_unix_nano)
     assert [step.name for step in steps] == ["check", *2 * ["wait", "intent", "request", "record"]]
     failed, answered = (span for span in steps if span.name == "request")
-    assert said(failed.attributes) == {"http.response.status_code": 500, "error.type": "500"}
+    assert facts_of(failed.attributes) == {"http.response.status_code": 500, "error.type": "500"}
     assert failed.status.code == Status.StatusCode.STATUS_CODE_ERROR
     assert answered.status.code == Status.StatusCode.STATUS_CODE_UNSET
-    assert said(steps[0].attributes)["precheck.attempts"] == 2
+    assert facts_of(steps[0].attributes)["precheck.attempts"] == 2
 
 
 @pytest.mark.nightly
@@ -212,7 +213,13 @@ def test_a_protocol_that_is_not_ours_is_refused(desk):
     desk.payments(ROWS)
     finished = desk("run", "payments.csv", "--traces", OTEL_EXPORTER_OTLP_PROTOCOL="grpc")
     assert finished.status == 78
-    assert "OTEL_EXPORTER_OTLP_PROTOCOL: unsupported protocol 'grpc'; use http/protobuf" in finished.err
+    expected = said(
+        "executors.trace_protocol_unsupported",
+        variable="OTEL_EXPORTER_OTLP_PROTOCOL",
+        wanted="'grpc'",
+        protocol="http/protobuf",
+    )
+    assert expected in finished.err
 
 
 @pytest.mark.nightly

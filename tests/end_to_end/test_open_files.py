@@ -1,6 +1,7 @@
 """A limit of open files that is too low for connections: said before anything is begun."""
 
 import pytest
+from refusals import said
 
 FEW = ("sh", "-c", 'ulimit -n 20; exec "$@"', "sh")
 ENOUGH = ("sh", "-c", 'ulimit -n 32; exec "$@"', "sh")
@@ -19,7 +20,7 @@ def test_a_command_with_connections_needs_some_open_files(name, desk):
 
     assert refused.status == 78, refused.err
     [sentence] = refused.sentences
-    assert "the limit of open files is 20, but at least 32 are needed; raise it (ulimit -n, or" in sentence
+    assert said("files.too_few_open_files", allowed=20, needed=32) in sentence
 
 
 def test_as_many_as_are_needed_are_enough(desk, network_payments):

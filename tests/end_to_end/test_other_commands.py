@@ -14,6 +14,7 @@ import tomllib
 
 import polars as pl
 import pytest
+from refusals import said
 
 from schemas.columns import ColumnsRead
 from schemas.forecast import Forecast
@@ -51,7 +52,7 @@ def test_plan_tells_the_calls_and_sends_nothing(desk, sandbox, file):
 
     assert planned.status == 0
     assert sandbox.call_count == before
-    assert "5 payments, 4 to be checked, 1 rejected" in planned.out
+    assert said("terminal.plan_title", payments="5 payments", accepted=4, rejected=1) in planned.out
     assert re.search(r"cop +3 +2 +2\.5 a second, 1 a day +2 days", planned.out)
     assert re.search(r"vop_gateway +1 +1 +200 a second", planned.out)
     assert "1 call saved" in planned.out
@@ -87,7 +88,7 @@ def test_plan_tells_how_the_currency_is_known(desk, sandbox, file):
     planned = desk("plan", file, *sandbox.using("sandbox"))
 
     told = " ".join(planned.out.split())
-    assert "4 rows GBP, as for UK accounts; 1 row unknown" in told
+    assert f"4 rows {said('terminal.as_uk_account')}; 1 row unknown" in told
 
 
 def test_plan_as_json_of_an_unusable_file_prints_no_document(desk, sandbox):
@@ -115,7 +116,7 @@ def test_plan_says_that_a_run_would_be_refused(desk, sandbox, network_payments):
     planned = desk("plan", many, *sandbox.using("production"))
 
     assert planned.status == 0
-    assert re.search("would be refused: .*--allow-many-names", " ".join(planned.out.split()))
+    assert said("terminal.would_be_refused") in " ".join(planned.out.split())
 
 
 def test_plan_of_an_unusable_file_is_65(desk, sandbox):
@@ -136,7 +137,7 @@ def test_columns_shows_how_each_header_would_be_read(desk):
     assert re.search(r"Sort-Code +sort_code", shown.out)
     assert re.search(r"Account No\. +account_number", shown.out)
     assert re.search(r"Colour +-", shown.out)
-    assert re.search(r"the payee's role +Avery", shown.out)
+    assert re.search(said("column.the_payees_role") + " +Avery", shown.out)
 
 
 def test_columns_comes_as_a_document_too(desk):
@@ -161,7 +162,13 @@ def test_a_refusal_of_columns_is_in_the_document_and_names_nobody_in_its_sentenc
     assert shown.status == 65
     told = ColumnsRead.model_validate_json(shown.out)
     assert told.columns[0].values == ["Avery Thornwood"]
-    assert "either could be the payee; choose one with --map name=Tenant" in told.refusal
+    assert (
+        said("headers.either_could_be", what="the payee")
+        + "; "
+        + said("headers.choose_one")
+        + "--map name=Tenant"
+        in told.refusal
+    )
     assert "Avery" not in shown.err
 
 
@@ -187,16 +194,16 @@ def test_columns_shows_the_table_and_the_sentence_where_headers_cannot_be_used(
 
     assert shown.status == 65
     assert re.search(shown_as, shown.out)
-    assert re.search(r"Sort Code +sort_code +the field's name +001122", shown.out)
-    [said] = shown.sentences
-    assert sentence in said
+    assert re.search(f"Sort Code +sort_code +{said('column.the_fields_name')} +001122", shown.out)
+    [refusal] = shown.sentences
+    assert sentence in refusal
 
 
 def test_quota_before_any_use(desk):
     shown = desk("quota")
 
     assert shown.status == 0
-    assert "No daily cap has been used" in shown.out
+    assert said("terminal.no_cap_used") in shown.out
 
 
 def test_init_writes_a_configuration_that_only_lacks_what_is_yours(desk):
@@ -334,8 +341,8 @@ def test_explain_lists_every_code_and_refuses_what_is_none(desk):
 
     refused = desk("explain", "BANN")
     assert refused.status == 2
-    [said] = refused.sentences
-    assert "did you mean BANM?" in said
+    [sentence] = refused.sentences
+    assert said("reports.unknown_code_near_match", wanted="'BANN'", near="BANM") in sentence
 
 
 def test_a_summary_keeps_to_its_printed_schema(desk, sandbox, file):
@@ -431,7 +438,7 @@ def test_columns_of_a_file_whose_cells_cannot_hold_a_field_are_shown_too(desk):
     )
     shown = desk("columns", "bank.parquet")
     assert shown.status == 65
-    assert re.search(r"amt +amount +the header says amount +1\.5", shown.out)
+    assert re.search(rf"amt +amount +{said('column.the_header_says_amount')} +1\.5", shown.out)
     assert "floating-point numbers" in shown.sentences[0]
 
 
@@ -462,9 +469,7 @@ def test_a_rehearsal_answers_about_any_file_and_nothing_of_it_is_reused_or_relea
     for words in (("split", "one"), ("split", "one", "--allow-simulated", "--by", "Anna")):
         refused = desk(*words)
         assert refused.status == 2
-        assert (
-            f"a rehearsal never releases anything; to release: {found.count('match')}, to hold" in refused.err
-        )
+        assert said("review.only_a_rehearsal", released=found.count("match")) in refused.err
     assert not [*(desk.folder / "one").glob("release*"), *(desk.folder / "one").glob("approvals*")]
     again = desk("run", file, "--rehearse", "--out", "two", "--reuse-from", "one")
     other = desk("run", file, "--out", "three", "--reuse-from", "one")

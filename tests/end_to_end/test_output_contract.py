@@ -10,6 +10,7 @@ import stat
 
 import polars as pl
 import pytest
+from refusals import said
 
 from schemas.summary import Summary
 
@@ -249,7 +250,7 @@ def test_two_files_of_one_name_get_folders_named_after_theirs(desk, sandbox):
     done = desk("run", "may/payments.csv", "june/payments.csv", "--out", "out", *sandbox.using("sandbox"))
 
     assert done.status == 0
-    assert "each with a folder of its own" in done.err
+    assert said("runs.folders_renamed") in done.err
     made = sorted(path.parent.name for path in desk.folder.glob("out/*/outcomes.csv"))
     assert made == ["june-payments", "may-payments"]
 
@@ -270,8 +271,8 @@ def test_json_puts_the_summary_and_nothing_else_on_standard_output(desk, sandbox
 
 def test_the_answer_is_on_standard_output_and_nothing_else_is(desk, sandbox):
     finished = desk("run", desk.payments([MATCH]), *sandbox.using("sandbox"))
-    assert "The outcome of every row is in payments.precheck." in finished.out
-    assert "The outcome of every row" not in finished.err
+    assert said("terminal.outcomes_are_in", where="payments.precheck") in finished.out
+    assert said("terminal.outcomes_are_in") not in finished.err
 
 
 def test_quiet_says_nothing_of_a_run_that_went_well(desk, sandbox):

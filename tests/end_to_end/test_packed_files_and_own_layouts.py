@@ -6,6 +6,7 @@ import json
 import zipfile
 
 import pytest
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -114,10 +115,11 @@ def test_an_own_layout_named_by_config_goes_where_no_configuration_is(desk, sand
     desk.file("pay.txt", NORTHGATE)
     assert desk("columns", "pay.txt").status == 65
     assert desk("columns", "pay.txt", "--config", configuration).status == 0
-    said = desk("columns", "pay.txt", "--config", configuration, "--input-format", "southgate")
-    assert said.status == 2
-    assert "choose one of csv, parquet, excel, pain001, bacs18" in said.err
-    assert "northgate with --input-format, or describe it as [layouts.southgate]" in said.err
+    refused = desk("columns", "pay.txt", "--config", configuration, "--input-format", "southgate")
+    assert refused.status == 2
+    assert "csv, parquet, excel, pain001, bacs18" in refused.err
+    described = said("formats.describe_as_layout", choice="southgate")
+    assert f"northgate{said('advice.choose_format')}, or {described}" in refused.err
 
 
 def test_a_file_of_two_layouts_waits_for_the_name_of_one(desk):
@@ -126,12 +128,9 @@ def test_a_file_of_two_layouts_waits_for_the_name_of_one(desk):
     desk.file("pay.txt", NORTHGATE)
     refused = desk("run", "pay.txt", "--quiet")
     assert refused.status == 65
-    assert refused.sentences == [
-        (
-            "precheck: pay.txt: could be northgate or eastgate; choose one of northgate, eastgate with "
-            "--input-format"
-        )
-    ]
+    could_be = said("formats.could_be_several", where="pay.txt", names=["northgate", "eastgate"])
+    choose = said("advice.choose_format", choices="northgate, eastgate")
+    assert refused.sentences == [f"precheck: {could_be}; {choose}"]
     assert desk("run", "pay.txt", "--input-format", "eastgate", "--quiet").status == 0
     file = json.loads((desk.folder / "pay.precheck" / "summary.json").read_text())["input"]
     assert (file["format"], file["format_said"]) == ("eastgate", True)

@@ -6,6 +6,7 @@ import json
 import pytest
 from lxml import etree
 from paymentfiles.pain001 import Batch, Dialect, Payment, document
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -95,8 +96,8 @@ def test_it_needs_the_very_file_that_was_checked(desk, sandbox, file):
     changed = desk("report", "pay.precheck", "--pain002", "--input", moved)
 
     assert (missing.status, found.status, changed.status) == (2, 0, 65)
-    assert "name the payment file of this run with --input FILE" in missing.sentences[0]
-    assert "not the file that was checked, or changed since" in changed.sentences[0]
+    assert said("advice.name_input") in missing.sentences[0]
+    assert said("runs.not_the_checked_file") in changed.sentences[0]
 
 
 def test_a_file_that_is_no_pain_001_is_refused_before_anything_is_sent(desk, sandbox):
@@ -106,11 +107,8 @@ def test_a_file_that_is_no_pain_001_is_refused_before_anything_is_sent(desk, san
     refused = desk("run", table, *sandbox.using("sandbox"), "--pain002")
 
     assert refused.status == 2
-    [said] = refused.sentences
-    assert said == (
-        "precheck: --pain002 answers a pain.001, and payments.csv is not one; give a pain.001, or leave the "
-        "option out"
-    )
+    [sentence] = refused.sentences
+    assert sentence == "precheck: " + said("jobs.pain002_needs_pain001", name="payments.csv")
     assert not (desk.folder / "payments.precheck").exists()
 
 
@@ -120,4 +118,4 @@ def test_an_input_for_nothing_is_refused(desk, sandbox, file):
     refused = desk("report", "pay.precheck", "--input", file)
 
     assert refused.status == 2
-    assert "--input is for --pain002" in refused.sentences[0]
+    assert said("cli.input_without_pain002") in refused.sentences[0]

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -17,7 +18,7 @@ def begun(desk, sandbox, network_payments):
     return file
 
 
-def said(planned):
+def text_of(planned):
     assert planned.status == 0, planned.err
     return said_by(planned)
 
@@ -37,10 +38,10 @@ def test_answers_in_the_folder_of_the_run_are_no_calls_any_more(desk, sandbox, b
     kept = (desk.folder / "january.precheck" / "ledger.db").read_bytes()
     planned = desk("plan", begun, *sandbox.using("sandbox"))
     assert calls(planned) == 7
-    assert "3 calls saved by answers from an earlier run in the same folder." in said(planned)
+    assert said("terminal.saved_by_answers", count=3) in text_of(planned)
     elsewhere = desk("plan", begun, *sandbox.using("sandbox"), "--out", "elsewhere")
     assert calls(elsewhere) == 10
-    assert "earlier run" not in said(elsewhere)
+    assert "earlier run" not in text_of(elsewhere)
     assert not (desk.folder / "elsewhere").exists()
     assert (desk.folder / "january.precheck" / "ledger.db").read_bytes() == kept
     assert sandbox.call_count == before
@@ -53,7 +54,7 @@ def test_plan_and_run_count_the_same_calls(desk, sandbox, begun):
     assert len(sandbox.questions(before)) == calls(planned)
     done = desk("plan", begun, *sandbox.using("sandbox"))
     assert calls(done) == 0
-    assert "10 calls saved by answers" in said(done)
+    assert said("terminal.saved_by_answers", count=10) in text_of(done)
 
 
 def test_a_price_makes_no_other_run_and_only_calls_that_are_left_cost(desk, sandbox, begun):
@@ -64,14 +65,14 @@ def test_a_price_makes_no_other_run_and_only_calls_that_are_left_cost(desk, sand
     words = (begun, *desk.using(**sections))
     planned = desk("plan", *words)
     assert calls(planned) == 7
-    assert "Cost: 1.05 GBP (cop 0.15 GBP a call); retries are not included." in said(planned)
+    assert said("terminal.cost", total="1.05 GBP", prices="cop 0.15 GBP a call") in text_of(planned)
     forecast = json.loads(desk("plan", *words, "--json").out)
     assert forecast["costs"] == [{"amount": "1.05", "currency": "GBP"}]
     assert [api["cost"] for api in forecast["apis"]] == forecast["costs"]
     before = sandbox.call_count
     assert desk("run", *words, "--quiet").status == 0
     assert len(sandbox.questions(before)) == 7
-    assert "Cost: 0.00 GBP" in said(desk("plan", *words))
+    assert "Cost: 0.00 GBP" in text_of(desk("plan", *words))
 
 
 def test_a_price_that_is_none_is_a_mistake_in_the_configuration(desk, sandbox, begun):
@@ -79,9 +80,9 @@ def test_a_price_that_is_none_is_a_mistake_in_the_configuration(desk, sandbox, b
     for command in (("plan", begun), ("doctor",)):
         refused = desk(*command, *words)
         assert refused.status == 78
-        assert 'mine.toml: profiles.mine.cop.price_per_call = "0,15 GBP": must be text such as' in said_by(
-            refused
-        )
+        assert 'mine.toml: profiles.mine.cop.price_per_call = "0,15 GBP": ' + said(
+            "config.must_be_price"
+        ) in said_by(refused)
 
 
 def test_matches_that_would_be_used_again_are_counted_apart_and_none_is_recorded(desk, sandbox):
@@ -94,7 +95,7 @@ def test_matches_that_would_be_used_again_are_counted_apart_and_none_is_recorded
     again = ("--reuse-from", "january.precheck")
     planned = desk("plan", file, *words, *again)
     assert calls(planned) == 2
-    assert "1 call saved by matches from an earlier run (--reuse-from)." in said(planned)
+    assert said("terminal.saved_by_matches", count=1) in text_of(planned)
     assert calls(desk("plan", file, *words, *again, "--reuse-max-age", "0d")) == 3
     assert not (desk.folder / "february.precheck").exists()
     before = sandbox.call_count
@@ -104,7 +105,7 @@ def test_matches_that_would_be_used_again_are_counted_apart_and_none_is_recorded
 
 def test_a_plan_refuses_what_the_run_would_refuse(desk, sandbox, begun):
     words = (*sandbox.using("sandbox"), "--reuse-from")
-    assert "this is the run's own folder" in desk("plan", begun, *words, "january.precheck").err
+    assert said("jobs.reuse_from_own_folder") in desk("plan", begun, *words, "january.precheck").err
     assert desk("plan", begun, *words, "nowhere").status == 2
 
 
@@ -114,7 +115,7 @@ def test_the_folder_of_another_run_is_told_and_nothing_in_it_is_counted(
     file = desk.payments(network_payments(4), name=FEBRUARY)
     planned = desk("plan", file, *sandbox.using("sandbox"), "--out", "january.precheck")
     assert calls(planned) == 4
-    assert "this folder holds the run of another file, profile or environment" in said(planned)
+    assert said("jobs.folder_of_another_run") in text_of(planned)
 
 
 def test_a_damaged_ledger_is_told_and_nothing_in_it_is_counted(desk, sandbox, begun):
@@ -122,8 +123,8 @@ def test_a_damaged_ledger_is_told_and_nothing_in_it_is_counted(desk, sandbox, be
     ledger.write_bytes(ledger.read_bytes().replace(b"AC01", b"MTCH"))
     planned = desk("plan", begun, *sandbox.using("sandbox"))
     assert calls(planned) == 10
-    assert "Answers from an earlier run are not counted: " in said(planned)
-    assert "start over with precheck run --fresh" in said(planned)
+    assert said("terminal.not_counted") in text_of(planned)
+    assert said("advice.start_over") in text_of(planned)
 
 
 def test_a_run_at_work_is_told_and_left_alone(desk, sandbox, network_payments):
@@ -136,5 +137,5 @@ def test_a_run_at_work_is_told_and_left_alone(desk, sandbox, network_payments):
             planned = desk("plan", file, *words)
         assert running.end().status == 0
     assert calls(planned) == 10
-    assert f"process {running.pid} on" in said(planned)
-    assert "is working in this folder" in said(planned)
+    assert f"process {running.pid} on" in text_of(planned)
+    assert said("files.folder_in_use") in text_of(planned)

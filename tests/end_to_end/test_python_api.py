@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 from desk import WARM
+from refusals import said
 
 from payee_precheck import CheckOptions, PlanOptions, PrecheckError, check, explain, plan
 from pipeline.cli.main import main
@@ -109,8 +110,9 @@ def test_a_mistaken_option_is_refused_in_english_whatever_the_locale(tmp_path, m
 @pytest.mark.usefixtures("warm")
 def test_a_code_is_explained_in_english_whatever_the_locale(monkeypatch):
     monkeypatch.setenv("PRECHECK_LANG", "de")
-    assert "The name is close to the name on the account." in explain("mbam")
-    with pytest.raises(PrecheckError, match=r"unknown code 'MBAN': did you mean MBAM\?") as refusal:
+    assert said("answer.close_name") in explain("mbam")
+    near = said("reports.unknown_code_near_match", wanted="'MBAN'", near="MBAM")
+    with pytest.raises(PrecheckError, match=re.escape(near)) as refusal:
         explain("MBAN")
     assert refusal.value.exit_code == 2
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from refusals import said
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("payee_precheck.py", "pipeline", "schemas")
@@ -391,9 +392,10 @@ def test_a_second_uk_api_has_the_rules_of_uk_accounts(desk, uk_house, uk_toy):
     assert {name.replace("albion", "fjord") for name in touched(uk_house)} == recipe()
     *unknown, failing, again = desk.outcomes()
     assert [row["check_api"] for row in unknown] == ["albion"] * 5
-    assert all("unknown accounts with consecutive numbers" in row["check_reason"] for row in unknown)
+    assert all(said("rule.enumeration", "") in row["check_reason"] for row in unknown)
     assert failing["check_code"] == "MODULUS"
-    assert "the same payment as row 1" in again["check_reason"]  # which gives no currency: pounds
+    # It gives no currency: pounds.
+    assert said("rule.payment_repeated", "", row="row 1") in again["check_reason"]
     assert sorted(asked) == [f"010203{number:08}" for number in range(1000, 1005)]
     assert json.loads(done.out)["modulus"]["uncovered_count"] == 0
 

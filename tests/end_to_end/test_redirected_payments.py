@@ -8,6 +8,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 from forgers import fit_manifest, forge
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -57,7 +58,7 @@ def test_a_redirected_account_is_found_by_the_question_that_was_asked(desk, fold
     assert finished.status == 65
     found = problems(finished)
     assert set(found) == {"questions"}
-    assert found["questions"].startswith("a payee or account that was not checked")
+    assert found["questions"].startswith(said("evidence.questions_differ"))
     assert "row 1 (line 2);" in found["questions"]
     assert "87654321" not in finished.out
 
@@ -81,9 +82,7 @@ def test_with_the_payment_file_a_column_that_the_manifest_reads_otherwise_is_fou
 
     found = problems(desk("verify", folder, "--input", file))
 
-    assert found["columns"] == (
-        "amount were read from columns of payments.csv other than those that the manifest records"
-    )
+    assert found["columns"] == said("evidence.other_columns", fields="amount", file="payments.csv")
 
 
 def test_an_answer_that_was_moved_to_another_row_is_found(desk, folder):
@@ -97,7 +96,10 @@ def test_an_answer_that_was_moved_to_another_row_is_found(desk, folder):
 
     found = problems(desk("verify", folder))
 
-    assert "check_outcome, check_code, check_action, check_id, check_time not as recorded" in found["answers"]
+    expected = said(
+        "evidence.answers_differ", columns="check_outcome, check_code, check_action, check_id, check_time"
+    )
+    assert expected in found["answers"]
     assert "row 2 (line 3);" in found["answers"]
 
 
@@ -114,7 +116,7 @@ def test_another_matched_name_or_outcome_word_than_on_record_is_found(desk, fold
 
     found = problems(desk("verify", folder))
 
-    assert found["answers"].startswith(f"{column} not as recorded: row ")
+    assert found["answers"].startswith(said("evidence.answers_differ", columns=column) + "row ")
     assert "Mallory" not in found["answers"]
 
 
@@ -129,7 +131,7 @@ def test_names_in_a_ledger_under_a_key_are_compared_once_the_key_is_there(desk, 
     without, with_key = desk("verify", folder), desk("verify", folder, "--config", config)
 
     assert (without.status, with_key.status) == (0, 0)
-    assert "not compared, because encrypted: 1 matched names; --config gives their key" in without.out
+    assert said("evidence.names_encrypted", name_count=1) in without.out
     assert "not compared" not in with_key.out
     make_fit(folder, lambda text: text.replace("Avery Thornwood,cop", "Mallory Thornwood,cop"))
     assert desk("verify", folder).status == 0
@@ -142,7 +144,7 @@ def test_purged_names_are_not_missed(desk, folder, file):
     finished = desk("verify", folder, "--input", file)
 
     assert finished.status == 0
-    assert "not compared, because purged from the ledger: 1" in finished.out
+    assert said("evidence.names_purged", name_count=1) in finished.out
 
 
 @pytest.mark.nightly
@@ -158,7 +160,7 @@ def test_other_formats_and_files_with_torn_rows_are_compared_as_well(desk, sandb
         assert desk(*words).status == 0
         finished = desk("verify", form, "--input", file)
         assert finished.status == 0, finished.err
-        assert "cells: the outcome file has every cell of torn.csv unchanged" in finished.out
+        assert "cells: " + said("evidence.same_cells", file="torn.csv") in finished.out
         assert desk("verify", form).status == 0
 
 
@@ -182,4 +184,4 @@ def test_typed_columns_and_files_without_headers_are_compared_as_well(desk, sand
         assert run.status == 0, run.err
         finished = desk("verify", "out", "--input", name)
         assert finished.status == 0, finished.err
-        assert f"cells: the outcome file has every cell of {name} unchanged" in finished.out
+        assert "cells: " + said("evidence.same_cells", file=name) in finished.out

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from readers import axe_found, needs_axe
+from refusals import said
 
 from pipeline.reports.explanations import explanations, whole
 from pipeline.reports.page import ROWS_AT_ONCE, ROWS_ON_PAPER
@@ -270,21 +271,22 @@ def test_paper_has_the_rows_of_all_pages_and_the_screen_is_as_before(report_of, 
     with reading(report_of([{"name": "Quillon"}] * count, [NO_MATCH] * count)) as reader:
         reader.page.get_by_role("button", name="Next rows").click()
         before = reader.status, reader.texts(1)
-        assert printed(reader)[:2] == (count, f"{count} of {count} rows, grouped by what to do.")
+        assert printed(reader)[:2] == (count, said("page.rows_grouped", "page", shown=count, all=count))
         assert (reader.status, reader.texts(1)) == before
         reader.page.locator("#search").fill("nobody")
-        assert printed(reader)[:2] == (0, f"0 of {count} rows, grouped by what to do.")
+        assert printed(reader)[:2] == (0, said("page.rows_grouped", "page", shown=0, all=count))
 
 
 @pytest.mark.nightly
 def test_paper_says_what_it_leaves_out_and_where_all_is(report_of, reading, printed):
     count = ROWS_ON_PAPER + 1
     with reading(report_of([{"name": "Quillon"}] * count, [NO_MATCH] * count)) as reader:
-        row_count, said, sheet_count = printed(reader)
+        row_count, status, sheet_count = printed(reader)
         assert row_count == ROWS_ON_PAPER
-        assert said == (
-            "2,001 of 2,001 rows, grouped by what to do; here 1 to 2,000. "
-            "All of them are in the outcome file."
+        assert status == (
+            said("page.rows_grouped_here", "page", shown="2,001", all="2,001", first=1, last="2,000")
+            + " "
+            + said("page.all_in_file", "page")
         )
         assert ROWS_ON_PAPER / 50 < sheet_count < ROWS_ON_PAPER / 10
         assert "outcome file" not in reader.status

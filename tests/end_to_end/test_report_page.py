@@ -7,6 +7,7 @@ from unicodedata import normalize
 
 import pytest
 from readers import SAMPLE
+from refusals import said
 
 from pipeline.reports.page import ROWS_AT_ONCE
 from pipeline.reports.wording import visible
@@ -37,9 +38,9 @@ def test_report_of_a_run_opens_without_a_complaint_and_without_a_request(sample_
     file = sample_run / "report.html"
     assert file.stat().st_mode & 0o777 == 0o600
     with reading(file) as reader:
-        assert reader.page.title() == "SIMULATED: payments_mixed.csv: payee name check"
+        assert reader.page.title() == "SIMULATED: " + said("page.title", "page", file="payments_mixed.csv")
         first_screen = reader.page.locator(".banner, header, .first").all_inner_texts()
-        for said in (
+        for shown in (
             "SIMULATED",
             "payments_mixed.csv",
             "16 of 24 payments",
@@ -47,8 +48,8 @@ def test_report_of_a_run_opens_without_a_complaint_and_without_a_request(sample_
             "75,585.10",
             "Sandbox",
         ):
-            assert said in " ".join(first_screen)
-        assert reader.status == "16 of 16 rows, grouped by what to do."
+            assert shown in " ".join(first_screen)
+        assert reader.status == said("page.rows_grouped", "page", shown=16, all=16)
         assert len(reader.texts(1)) == 16
 
 
@@ -99,7 +100,7 @@ def test_search_by_keyboard_finds_names_with_and_without_accents(sample_run, rea
         reader.tab_to("#search")
         reader.page.keyboard.type("solene montf")
         assert reader.texts(1) == ["16", "23"]
-        assert reader.status == "2 of 24 rows, grouped by what to do."
+        assert reader.status == said("page.rows_grouped", "page", shown=2, all=24)
         reader.page.keyboard.type("zzz")
         assert reader.texts(1) == []
         assert reader.status.startswith("0 of 24 rows")
@@ -129,16 +130,16 @@ def test_search_finds_an_amount_however_its_thousands_are_written(report_of, rea
 def test_search_finds_a_matching_row_and_nothing_else_shows_it(sample_run, reading):
     with reading(sample_run / "report.html") as reader:
         assert "1" not in reader.texts(1)
-        assert "The search includes matching rows." in reader.page.locator(".tools").inner_text()
+        assert said("page.search_has_matches", "page") in reader.page.locator(".tools").inner_text()
         reader.page.locator("#search").fill("PAY-0001")
         assert reader.texts(1) == ["1"]
-        assert reader.status == "1 of 24 rows, grouped by what to do."
+        assert reader.status == said("page.rows_grouped", "page", shown=1, all=24)
         assert reader.page.locator("tr.group").inner_text().startswith("Pay.")
         reader.page.locator("#reset").click()
         assert len(reader.texts(1)) == 16
         reader.page.locator("#outcome").select_option("match")
         assert len(reader.texts(1)) == 8
-        assert reader.status == "8 of 24 rows, grouped by what to do."
+        assert reader.status == said("page.rows_grouped", "page", shown=8, all=24)
 
 
 def test_file_of_matches_alone_can_be_searched(report_of, reading):
@@ -162,7 +163,11 @@ def test_filters_by_keyboard_leave_the_rows_of_one_action_and_one_outcome(sample
     with reading(sample_run / "report.html") as reader:
         reader.tab_to("#action")
         reader.page.keyboard.type("Call")
-        assert reader.page.locator("tr.group").all_inner_texts()[0].startswith("Call the payee on a number")
+        assert (
+            reader.page.locator("tr.group")
+            .all_inner_texts()[0]
+            .startswith(said("explain.step_ask_payee", "page"))
+        )
         assert len(reader.texts(1)) == 4
         reader.tab_to("#outcome")
         reader.page.keyboard.type("Not")
@@ -203,7 +208,7 @@ def test_copied_row_says_that_it_is_simulated(sample_run, reading):
         fields = reader.page.evaluate("navigator.clipboard.readText()").split("\t")
         assert fields[:5] == ["16", "line 17", "Solene Montferand", "PAY-0016", "Sol\u00e8ne Montferrand"]
         assert fields[6:9] == ["FR**0733", "1,980.00", "EUR"]
-        assert fields[-2].startswith("Check that both names belong to the payee, then use the bank's version")
+        assert fields[-2].startswith(said("explain.step_fix_name", "page"))
         assert fields[-1] == "SIMULATED"
 
 
@@ -217,8 +222,8 @@ def test_copying_answers_beside_the_row_and_aloud(sample_run, reading):
         assert [button.inner_text() for button in buttons] == ["Copy", "Copied"]
         names = [button.get_attribute("aria-label") for button in buttons]
         assert names == ["Copy row 16", "Copied row 10"]
-        said = reader.page.get_by_role("status")
-        assert said.inner_text() == "Row 10 is copied."
+        status = reader.page.get_by_role("status")
+        assert status.inner_text() == said("page.row_copied", "page", row=10)
 
 
 @pytest.mark.nightly
@@ -231,8 +236,8 @@ def test_where_the_browser_does_not_copy_that_is_said_and_the_keyboard_copies_as
         button = reader.page.locator("#payments td button")
         button.click()
         reader.page.get_by_text("Not copied", exact=True).wait_for()
-        assert button.get_attribute("aria-label") == "Not copied row 1"
-        assert reader.status == "Row 1 is selected: the browser could not copy it; copy it with the keyboard."
+        assert button.get_attribute("aria-label") == said("page.not_copied", "page") + " row 1"
+        assert reader.status == said("page.row_selected", "page", row=1)
         reader.press("Control+c")
         reader.page.locator("#search").focus()
         reader.press("Control+v")
@@ -314,7 +319,9 @@ def test_past_five_thousand_rows_the_document_holds_a_page_of_them(report_of, re
             on.focus()
             reader.press("Enter")
         assert seen == [str(number) for number in range(count, 0, -1)]  # the largest amounts first
-        assert reader.status == "5,001 of 5,001 rows, grouped by what to do; here 5,001 to 5,001."
+        assert reader.status == said(
+            "page.rows_grouped_here", "page", shown="5,001", all="5,001", first="5,001", last="5,001"
+        )
         reader.page.locator("#search").fill("payee x4999")
         assert reader.texts(2) == ["Payee x4999"]
 
@@ -334,7 +341,4 @@ def test_without_scripts_a_large_report_says_that_it_shows_some_of_its_rows(repo
         report_of([{"name": "Quillon"}] * count, [NO_MATCH] * count), java_script_enabled=False
     ) as reader:
         assert reader.page.locator("#payments tbody tr:not(.group)").count() == ROWS_AT_ONCE
-        assert (
-            "Without scripts, this page shows only some of its rows"
-            in reader.page.locator("body").inner_text()
-        )
+        assert said("page.without_scripts", "page") in reader.page.locator("body").inner_text()

@@ -17,6 +17,7 @@ from contextlib import closing
 
 import pytest
 from desk import COMMAND_MAX_S
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -176,8 +177,7 @@ def test_a_signal_drains_and_the_next_run_completes(desk, sandbox, using, file, 
     assert finished.status == 128 + number
     [sentence] = finished.sentences
     name = "Ctrl-C" if number == signal.SIGINT else number.name
-    assert f"stopped by {name}; answers so far are kept" in sentence
-    assert "run the same command again" in sentence
+    assert said("errors.stopped_by", name=name) in sentence
     codes = Counter((row["check_outcome"], row["check_code"]) for row in desk.outcomes())
     assert 0 < codes["deferred", "RUN_ENDED"] < len(desk.outcomes()) - STOPPED_AT
     assert "unanswered" not in {outcome for outcome, _ in codes}, "what was in flight had its answer awaited"
@@ -262,7 +262,7 @@ def test_a_signal_before_the_first_request_is_told_in_the_same_way(desk, wait_un
 
     assert finished.status == 128 + signal.SIGTERM
     assert len(finished.sentences) == 1
-    assert "run the same command again" in finished.err
+    assert said("errors.stopped_by") in finished.err
     assert not any(temporary.iterdir())
 
 
@@ -284,7 +284,12 @@ def test_another_profile_on_the_same_folder_is_refused(desk, sandbox, network_pa
     finished = desk("run", file, *sandbox.using("sandbox"))
 
     assert finished.status == 2
-    assert "holds a run with the profile production; run it with --profile production" in finished.err
+    assert (
+        said("runs.of_other_profile", profile="production")
+        + "; "
+        + said("advice.run_with_profile", profile="production")
+        in finished.err
+    )
 
 
 def test_a_profile_is_corrected_and_the_same_command_goes_on(desk, sandbox, network_payments):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from forgers import fit_manifest, forging
+from refusals import said
 
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.retention import forget_old
@@ -64,10 +65,13 @@ def test_finished_folders_of_a_pattern_are_purged_by_age_and_all_others_told_and
 
     assert finished.status == 75
     assert {folder: contents(folder) for folder in left} == left
-    assert "runs/old.precheck: 1 returned name purged from the ledger" in finished.err
-    assert "runs/young.precheck: nothing to purge is older than 90 days" in finished.err
-    assert "runs/unfinished.precheck: not changed, because its run has not finished" in finished.err
-    assert "runs/stranger.precheck: no ledger.db in this folder" in finished.err
+    assert (
+        said("cli.purged", folder="runs/old.precheck", what=[said("cli.returned_names", count=1)])
+        in finished.err
+    )
+    assert said("cli.nothing_to_purge", folder="runs/young.precheck", count=90) in finished.err
+    assert said("jobs.purge_run_not_finished", folder="runs/unfinished.precheck") in finished.err
+    assert said("stores.no_ledger_in_folder", parent="runs/stranger.precheck") in finished.err
     for folder in (old, matches):
         assert set(contents(folder)) == {"ledger.db", "manifest.json", "summary.json"}
         [purge] = purges(folder)
@@ -114,7 +118,7 @@ def test_a_second_purge_of_the_same_folders_changes_nothing(desk, checked):
     again = desk(*words)
 
     assert again.status == 0
-    assert "nothing to purge is older than 90 days" in again.err
+    assert said("cli.nothing_to_purge", count=90) in again.err
     assert contents(folder) == after
 
 
@@ -125,8 +129,11 @@ def test_a_dry_run_says_what_would_go_and_deletes_nothing(desk, checked):
     finished = desk("purge", folder, "--older-than", "90d", "--outcomes", "--dry-run")
 
     assert finished.status == 0
-    assert "1 returned name would be purged from the ledger" in finished.err
-    assert "would delete outcomes.csv, attention.csv, reasons.jsonl, report.html, report.xlsx" in finished.err
+    assert said("cli.would_be_purged", what=[said("cli.returned_names", count=1)]) in finished.err
+    expected = said(
+        "cli.would_be_deleted", files="outcomes.csv, attention.csv, reasons.jsonl, report.html, report.xlsx"
+    )
+    assert expected in finished.err
     assert contents(folder) == before
 
 
@@ -153,9 +160,9 @@ def test_a_folder_that_is_named_and_has_no_run_is_a_usage_error_that_stops_no_ot
     nothing = desk("purge", "runs/*.nothing", "--older-than", "90d")
 
     assert finished.status == 2
-    assert "1 returned name purged" in finished.err
+    assert said("cli.returned_names", count=1) + " purged" in finished.err
     assert nothing.status == 2
-    assert "runs/*.nothing: no folder matches this pattern" in nothing.err
+    assert said("jobs.no_folder_matches_pattern", word="runs/*.nothing") in nothing.err
 
 
 def test_a_name_that_is_not_fit_to_be_put_on_record_purges_nothing(desk, checked):

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 from forgers import fit_manifest, forge
+from refusals import said
 from signers import key_files
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -53,7 +54,7 @@ def test_only_matches_are_used_again_and_every_row_says_so(desk, sandbox, januar
     for payment_id in ("P1", "P4"):
         row = rows[payment_id]
         assert row["check_outcome"] == "match"
-        assert f"Answered on {datetime.now(UTC):%Y-%m-%d} by an earlier run." in row["check_reason"]
+        assert said("answer.reused", "", day=datetime.now(UTC).date()) in row["check_reason"]
         assert row["check_id"] == earlier[payment_id]["check_id"]
         assert row["check_time"] == earlier[payment_id]["check_time"]
         assert row["check_attempts"] == "0"
@@ -63,7 +64,7 @@ def test_only_matches_are_used_again_and_every_row_says_so(desk, sandbox, januar
     calls = {call["api"]: call for call in summary_of(desk, "february.precheck")["calls"]}
     assert (calls["cop"]["question_count"], calls["cop"]["reused_count"]) == (3, 1)
     assert calls["vop_gateway"]["reused_count"] == 1
-    assert "2 answers from an earlier run reused" in done.out
+    assert said("terminal.answers_reused", count=2) in done.out
 
 
 def test_without_the_option_everything_is_asked(desk, sandbox, january):
@@ -156,7 +157,7 @@ def test_simulated_answers_never_stand_for_real_ones_nor_the_other_way_round(des
 
     assert done.status == 2
     assert sandbox.call_count == before
-    assert "simulated and real answers must not mix" in done.err
+    assert said("jobs.reuse_mixes_simulated") in done.err
 
 
 def test_answers_of_another_provider_are_refused(desk, sandbox, january):
@@ -177,8 +178,8 @@ def test_a_folder_without_a_run_and_the_runs_own_folder_are_refused(desk, sandbo
     own = desk("run", file, *sandbox.using("sandbox"), "--reuse-from", "payments.precheck", "--fresh")
 
     assert (nothing.status, own.status) == (2, 2)
-    assert "give the folder of a run" in nothing.err
-    assert "this is the run's own folder" in own.err
+    assert said("runs.no_manifest_in_folder") in nothing.err
+    assert said("jobs.reuse_from_own_folder") in own.err
 
 
 def test_a_changed_line_of_the_earlier_ledger_is_never_used(desk, sandbox, january):
@@ -204,7 +205,7 @@ def test_a_forged_ledger_gives_no_answer_whose_seals_are_whole(desk, sandbox, ja
     refused = desk("run", file, *sandbox.using("sandbox"), "--reuse-from", january)
 
     assert (refused.status, sandbox.call_count) == (65, before)
-    assert f"{january / 'ledger.db'}: not the ledger that manifest.json records" in refused.err
+    assert said("stores.ledger_not_recorded", path=january / "ledger.db") in refused.err
     assert not (desk.folder / "february.precheck" / "outcomes.csv").exists()
 
 
@@ -245,7 +246,7 @@ def test_a_list_of_payees_asks_what_is_new_and_lists_the_names_that_are_others_a
     ]
     may = desk.payments([dict(zip(header, row, strict=True)) for row in rows], "may.csv", header)
     run = desk("run", may, *sandbox.using("sandbox"))
-    assert (run.status, "a list of payees" in " ".join(run.out.split())) == (0, True)
+    assert (run.status, said("stages.list_of_payees") in " ".join(run.out.split())) == (0, True)
     assert "No amount column" not in run.out
     with (desk.folder / "may.precheck" / "changes.csv").open(encoding="utf-8-sig") as file:
         [change] = csv.DictReader(file)

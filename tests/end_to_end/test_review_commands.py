@@ -11,6 +11,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -95,7 +96,7 @@ def test_show_ends_with_what_was_decided_and_where_the_payment_went(checked):
         }
     text = checked("show", FOLDER, "--row", rejected).out
     assert "held in   hold.simulated.csv" in text.partition("Payment file\n")[2]
-    assert "approval  approved by Noor, self-approved, " in text
+    assert "approval  " + said("story.approved_self", by="Noor") + ", " in text
     corrected = checked("show", FOLDER, "--row", 2).out
     decisions = corrected.partition("Decisions\n")[2].partition("Payment file\n")[0]
     assert "by Mara Ellery, " in decisions
@@ -267,10 +268,13 @@ def test_purging_with_the_files_leaves_no_returned_name_and_evidence_that_agrees
     verified = checked("verify", FOLDER)
     assert verified.status == 0
     for name in purge["files"]:
-        assert f"ok      {name}: deleted by precheck purge at {purge['time']}" in verified.out
-    assert "ok      rows: cannot be counted again (outcomes.csv: deleted by precheck purge" in verified.out
+        assert f"ok      {name}: " + said("evidence.deleted") + purge["time"] in verified.out
+    assert (
+        "ok      rows: " + said("evidence.not_counted", file="outcomes.csv") + said("evidence.deleted")
+        in verified.out
+    )
     assert "release.simulated.csv: unchanged" in verified.out
-    assert "deleted by precheck purge" in checked("show", FOLDER, "--row", 1).sentences[0]
+    assert said("evidence.deleted", "") in checked("show", FOLDER, "--row", 1).sentences[0]
 
     # What went another way is missing all the same, and what is there again must be what it was.
     (folder / "summary.json").rename(folder / "outcomes.csv")
@@ -284,11 +288,12 @@ def test_a_purge_names_what_it_leaves_alone_and_may_hold_names(checked):
     folder = checked.folder / FOLDER
     shutil.copyfile(folder / "report.xlsx", folder / "decided.xlsx")
     kept = checked("purge", FOLDER)
-    assert (
-        "outcomes.csv, attention.csv, reasons.jsonl, report.html, report.xlsx, decided.xlsx may still hold"
-        in kept.err
+    expected = said(
+        "cli.may_hold_names",
+        files="outcomes.csv, attention.csv, reasons.jsonl, report.html, report.xlsx, decided.xlsx",
     )
-    assert "decided.xlsx may still hold" in checked("purge", FOLDER, "--outcomes").err
+    assert expected in kept.err
+    assert said("cli.may_hold_names", files="decided.xlsx") in checked("purge", FOLDER, "--outcomes").err
     assert (folder / "decided.xlsx").exists()
 
 

@@ -6,6 +6,7 @@ import json
 import openpyxl
 import pytest
 import xlsxwriter
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -58,17 +59,17 @@ def test_the_outcome_file_has_the_payments_and_the_summary_names_the_rest(desk, 
     folder = desk.folder / "payments.precheck"
     assert done.status == 0
     assert [row["payment_id"] for row in desk.outcomes()] == ["P1", "P2", "P3"]
-    said = json.loads((folder / "summary.json").read_text())["input"]
-    assert said["row_count"] == 3
-    assert said["positions"] == {"unit": UNIT[kind], "stretches": [[1, 5, 1]], "names": []}
-    assert [(row["place"], row["kind"], row["agrees"]) for row in said["not_payments"]] == [
+    read = json.loads((folder / "summary.json").read_text())["input"]
+    assert read["row_count"] == 3
+    assert read["positions"] == {"unit": UNIT[kind], "stretches": [[1, 5, 1]], "names": []}
+    assert [(row["place"], row["kind"], row["agrees"]) for row in read["not_payments"]] == [
         (9, "total", True),
         (10, "count", True),
         (11, "note", None),
     ]
     unit = UNIT[kind].capitalize()
     for document in (done.out, (folder / "report.html").read_text()):
-        assert f"{unit} 9 is not a payment" in document
+        assert said("footer.not_a_payment", place=f"{unit} 9") in document
         assert "Zoe Marrow" not in document
     assert f"Row 2 ({UNIT[kind]} 6)" in done.out
 
@@ -121,33 +122,33 @@ def test_a_total_that_differs_is_told_everywhere_and_can_end_the_run_with_1(desk
     name = file([*ROWS[:-3], ("", "Total", "", "", "", "200.00")])
     done = desk("run", name, "--fail-on", "TOTALS_DIFFER", *sandbox.using("sandbox"))
     assert done.status == 1
-    said = "it says 200.00, but the payments add up to 175.50 GBP; make sure that none is missing."
-    assert f'Warning: {UNIT[kind].capitalize()} 9 is not a payment ("total"): {said}' in " ".join(
-        done.out.split()
-    )
+    differs = said("footer.total_differs", money="200.00", found="175.50 GBP")
+    place = f"{UNIT[kind].capitalize()} 9"
+    warned = said("footer.not_a_payment_because", place=place, label=' ("total")', why=differs)
+    assert f"Warning: {warned}" in " ".join(done.out.split())
     folder = desk.folder / "payments.precheck"
-    assert said in (folder / "report.html").read_text()
+    assert f"{differs}." in (folder / "report.html").read_text()
     facts = openpyxl.load_workbook(folder / "report.xlsx")["Summary"].iter_rows(values_only=True)
-    assert any(row[0] == "Differs" and row[1].endswith(said) for row in facts)
+    assert any(row[0] == "Differs" and row[1].endswith(f"{differs}.") for row in facts)
     again = desk("run", name, "--fail-on", "warning", "--quiet", "--lang", "de", *sandbox.using("sandbox"))
     assert again.status == 1
     assert "TOTALS_DIFFER" in again.err
     assert "200,00, die Zahlungen ergeben aber 175,50 GBP" in again.err
     split = desk("split", "payments.precheck", "--allow-simulated", *sandbox.using("sandbox")[:2])
-    assert said in " ".join(split.out.split())
+    assert f"{differs}." in " ".join(split.out.split())
 
 
 def test_the_plan_names_the_rows_that_are_no_payments(desk, file, kind):
     done = desk("plan", file(ROWS))
     assert "payments: 3 payments" in done.out or "3 payments, 3 to be checked" in done.out
-    assert f"{UNIT[kind].capitalize()} 9 is not a payment" in done.out
+    assert said("footer.not_a_payment", place=f"{UNIT[kind].capitalize()} 9") in done.out
 
 
 def test_an_account_above_the_headers_sends_nothing(desk, sandbox, file, kind):
     before = sandbox.call_count
     refused = desk("run", file([("From 20-11-22 12345678",), *ROWS]), *sandbox.using("sandbox"))
     assert refused.status == 65
-    assert f"{UNIT[kind]} 1: an account above the header line, which is {UNIT[kind]} 5" in refused.err
+    assert said("headers.account_above_header", unit=UNIT[kind], number=1, header=5) in refused.err
     assert sandbox.call_count == before
     assert not (desk.folder / "payments.precheck").exists()
 

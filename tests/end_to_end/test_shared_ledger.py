@@ -7,6 +7,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
+from refusals import said
 from shared_profiles import LEASE_S
 from sharers import most_in_a_second
 
@@ -156,7 +157,7 @@ def test_what_is_known_when_the_database_is_gone_for_good_is_in_the_files_and_th
         done = checking.end()
 
     assert done.status == 75, done.err
-    assert "the ledger's database has not answered since" in done.err
+    assert said("stores.database_not_answering") in done.err
     assert done.err.count("Z the ledger's database does not answer; nothing is sent until it does (") == 1
     on_record = in_ledger("SELECT count(*) FROM precheck.answer")
     found = Counter(row["check_outcome"] for row in desk.outcomes("a"))
@@ -235,10 +236,8 @@ def test_a_folder_that_was_begun_without_the_shared_ledger_is_refused_under_it_a
     ]
 
     assert [end.status for end in ends] == [2, 2]
-    assert "alone: this folder holds a run that was started without a shared ledger" in ends[0].err
-    assert (
-        "shared: this folder holds a run that was started with the shared ledger postgresql://" in ends[1].err
-    )
+    assert said("runs.begun_unshared", folder="alone") in ends[0].err
+    assert said("runs.begun_shared", folder="shared") + "postgresql://" in ends[1].err
     assert all("--fresh" in end.err for end in ends)
     assert sandbox.call_count == before
 
@@ -315,7 +314,7 @@ def test_a_cap_that_is_reached_ends_the_asking_of_all_hosts_and_defers_the_rest(
         assert found.total() - found["deferred"] == cap
         codes = {row["check_code"] for row in desk.outcomes(folder) if row["check_outcome"] == "deferred"}
         assert codes == {"DAILY_CAP"}
-    assert all("the daily cap of 60 is used up" in end.out for end in ends), ends
+    assert all(said("executors.left_by_cap", cap=60) in end.out for end in ends), ends
 
 
 @pytest.mark.nightly
@@ -361,10 +360,10 @@ def test_status_shows_the_run_who_asks_and_what_each_may_use(
     assert (share["pid"], share["requests"], share["slots"]) == (first.pid, rate_per_s, 8)
     assert (cap["cap"], cap["closed"]) == (1000, False)
     assert 0 < cap["used"] <= COUNT
-    for said in (
+    for fact in (
         run["run"],
         f"Process {first.pid} on ",
         f" of {COUNT} questions left",
         "of the daily cap of 1,000 used",
     ):
-        assert said in shown
+        assert fact in shown

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from refusals import said
 from signers import key_files
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -47,13 +48,25 @@ def test_an_auditor_sees_that_a_signed_folder_is_as_it_was_signed(desk, folder, 
     )
 
     assert (signed.status, unasked.status, by_other.status) == (0, 0, 65)
-    assert f"ok      signature: manifest.json is signed by {public}, key sha256 " in signed.out
-    assert "this proves neither that the answers are true nor that no newer state exists" in signed.out
-    assert "ok      signature: manifest.json.sig exists; --signed-by PUBLIC_KEY" in unasked.out
-    assert f"PROBLEM signature: not by {other}: " in by_other.out
+    assert (
+        "ok      signature: " + said("evidence.signed_by", manifest="manifest.json", path=public)
+        in signed.out
+    )
+    assert said("evidence.signed_by") in signed.out
+    assert (
+        "ok      signature: " + said("evidence.signature_unverified", signature="manifest.json.sig")
+        in unasked.out
+    )
+    assert (
+        "PROBLEM signature: " + said("evidence.signed_by_another", path=other, manifest="manifest.json")
+        in by_other.out
+    )
     manifest = folder / "manifest.json"
     manifest.write_bytes(manifest.read_bytes() + b"\n")
-    assert "PROBLEM signature: not by" in desk("verify", folder, "--signed-by", public).out
+    assert (
+        "PROBLEM signature: " + said("evidence.signed_by_another", path=public)
+        in desk("verify", folder, "--signed-by", public).out
+    )
     signature.unlink()
     assert "PROBLEM signature: none" in desk("verify", folder, "--signed-by", public).out
     assert desk("verify", folder).status == 0
@@ -111,7 +124,11 @@ def test_a_manifest_that_was_changed_or_signed_by_another_is_not_signed_over(des
         assert {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".lock"} == {
             name: content for name, content in before.items() if name != ".lock"
         }
-        return ended.status == 65 and "manifest.json.sig: no signature of manifest.json by" in ended.err
+        return (
+            ended.status == 65
+            and "manifest.json.sig" + said("files.manifest_signature_invalid", manifest="manifest.json")
+            in ended.err
+        )
 
     for command in (("fix",), ("split", "--allow-simulated"), ("report",), ("purge",)):
         assert refused(other, *command), command
@@ -127,15 +144,15 @@ def test_a_finished_run_stays_as_it_is_and_says_that_it_is_not_signed(desk, fold
     again = desk(*[word for word in words if word != "--quiet"], "--sign-with", keys[0])
 
     assert again.status == 0
-    assert "not signed with the key; precheck report DIR --sign-with KEY --adopt REASON signs it" in again.err
+    assert said("jobs.notice_not_signed") in again.err
     assert (folder / "manifest.json").read_bytes() == manifest
 
 
 def test_the_profile_can_name_the_key_and_where_its_password_is(desk, sandbox):
     _, public = key_files(desk, "signing", password=PASSWORD)
     config = desk.configuration(name="precheck.toml", mine={"cop": sandbox.section("sandbox")})
-    said = '[profiles.mine]\nsign_with = "signing.pem"\nsign_with_password_env = "SIGNING_PASSWORD"\n'
-    config.write_text(said + config.read_text())
+    keys = '[profiles.mine]\nsign_with = "signing.pem"\nsign_with_password_env = "SIGNING_PASSWORD"\n'
+    config.write_text(keys + config.read_text())
     words = ("run", desk.payments(ROWS), "--profile", "mine", "--quiet")
 
     none = desk(*words)
@@ -143,8 +160,8 @@ def test_the_profile_can_name_the_key_and_where_its_password_is(desk, sandbox):
     right = desk(*words, SIGNING_PASSWORD=PASSWORD)
 
     assert (none.status, wrong.status, right.status) == (78, 78, 0)
-    assert "SIGNING_PASSWORD is not set" in none.err
-    assert "the password does not open the key; check sign_with_password_env" in wrong.err
+    assert said("sections.variable_not_set", variable="SIGNING_PASSWORD") in none.err
+    assert said("files.key_password_wrong", password_from="sign_with_password_env") in wrong.err
     assert desk("verify", "payments.precheck", "--signed-by", public).status == 0
     assert desk("split", "payments.precheck", "--allow-simulated", SIGNING_PASSWORD=PASSWORD).status == 0
     assert desk("verify", "payments.precheck", "--signed-by", public).status == 0
@@ -163,16 +180,18 @@ def test_a_key_that_cannot_be_used_is_told_before_anything_is_asked(desk, sandbo
     assert {one.status for one in refused.values()} == {78}
     assert sandbox.call_count == before
     assert not (desk.folder / "payments.precheck").exists()
-    said = {key: one.sentences[0] for key, one in refused.items()}
-    assert "no Ed25519 private key in PEM; make one with: openssl genpkey" in said[rsa]
-    assert "others can read this key; run `chmod 600" in said[open_key]
-    assert "the key is encrypted; give its password in PRECHECK_SIGN_PASSWORD" in said[hidden]
-    assert "no.pem: the private key cannot be read (No such file" in said["no.pem"]
+    sentences = {key: one.sentences[0] for key, one in refused.items()}
+    assert said("files.not_an_ed25519_private_key") in sentences[rsa]
+    assert said("files.key_readable_by_others") in sentences[open_key]
+    assert said("files.private_key_encrypted", password_from="PRECHECK_SIGN_PASSWORD") in sentences[hidden]
+    assert (
+        said("files.private_key_unreadable", path="no.pem", why=said("system.enoent")) in sentences["no.pem"]
+    )
     assert desk(*words, "--sign-with", hidden, PRECHECK_SIGN_PASSWORD=PASSWORD).status == 0
     folder = desk.folder / "payments.precheck"
     asked = [desk("verify", folder, "--signed-by", key) for key in (rsa_public, private, "no.pem")]
     assert {one.status for one in asked} == {78}
-    assert "no Ed25519 public key in PEM; make it from the private key with: openssl pkey" in asked[1].err
+    assert said("files.not_an_ed25519_public_key") in asked[1].err
 
 
 def test_a_public_key_from_the_folder_proves_nothing(desk, folder, keys):
@@ -182,4 +201,4 @@ def test_a_public_key_from_the_folder_proves_nothing(desk, folder, keys):
     refused = [desk("verify", folder, "--signed-by", key) for key in (folder / "key.pem", "link.pem")]
 
     assert [one.status for one in refused] == [2, 2]
-    assert "inside the folder that it must verify; get the key from the signer" in refused[0].err
+    assert said("jobs.signer_key_inside_folder") + "; " + said("jobs.get_key_from_signer") in refused[0].err

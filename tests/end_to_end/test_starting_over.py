@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from refusals import said
 
 FOLDER = "payments.precheck"
 MOVED = re.compile(r"payments\.precheck\.[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{6}(-[0-9]+)?")
@@ -50,7 +51,7 @@ def test_a_simulated_run_never_takes_the_place_of_a_real_one(desk, sandbox, real
         assert refused.status == 2
         assert "--profile mine" in refused.err
         assert "--fresh" not in refused.err
-    assert "answers from a real server" in started_over.err
+    assert said("runs.would_replace_real_answers") in started_over.err
     assert written(desk.folder / FOLDER) == before
     assert moved(desk) == []
     assert desk("run", file, *real).status == 0

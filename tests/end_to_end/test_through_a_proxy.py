@@ -2,6 +2,7 @@
 
 import pytest
 from proxies import TINYPROXY, port_of, tinyproxy
+from refusals import said
 
 pytestmark = pytest.mark.skipif(TINYPROXY is None, reason="no tinyproxy: make tools")
 
@@ -17,7 +18,7 @@ def test_everything_goes_through_the_proxy(desk, sandbox, network_payments):
     assert (run.status, doctor.status) == (0, 0)
     assert tunnels >= 3, "a trial, a token and the questions"
     assert log().count("CONNECT 127.0.0.1") == tunnels + 4
-    assert f"through the proxy http://127.0.0.1:{port}" in doctor.out
+    assert said("doctor.tls_by_proxy", proxy=f"http://127.0.0.1:{port}") in doctor.out
 
 
 def test_the_proxy_of_the_environment_is_used_where_the_profile_says_so(desk, sandbox, network_payments):

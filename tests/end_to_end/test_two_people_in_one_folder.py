@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -29,7 +30,7 @@ def approvals(desk):
     return [approval["by"] for approval in json.loads(path.read_bytes())] if path.exists() else []
 
 
-def said(by, words):
+def named(by, words):
     """The words in which someone answers for a command; a report is nobody's decision."""
     reason = ("--reason", "agreed") if words is FIX else ()
     return () if words is REPORT else ("--by", by, *reason)
@@ -42,16 +43,16 @@ def said(by, words):
 )
 def test_the_second_is_told_who_is_at_work_and_changes_nothing(checked, wait_until, first, second):
     lock = checked.folder / FOLDER / ".lock"
-    with checked.start(*first, *said("Mara", first)) as at_work:
+    with checked.start(*first, *named("Mara", first)) as at_work:
         wait_until(lambda: str(at_work.pid) in lock.read_text())
         with at_work.stopped():
             assert str(at_work.pid) in lock.read_text(), "its work had ended before it was stopped"
-            refused = checked(*second, *said("Noor", second))
+            refused = checked(*second, *named("Noor", second))
         assert at_work.end().status == 0
     assert refused.status == 75
     [sentence] = refused.sentences
     assert f"{FOLDER}: process {at_work.pid} on" in sentence
-    assert "is working in this folder" in sentence
+    assert said("files.folder_in_use") in sentence
     assert approvals(checked) == ["Mara"]
     assert checked("verify", FOLDER).status == 0
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from refusals import said
 
 from pipeline.sandbox.scenarios import SCENARIOS, scenario_named
 from pipeline.sandbox.verdict.rules import RULES, WRONG_PORTS
@@ -133,4 +134,8 @@ def test_a_scenario_that_was_not_walked_is_not_passed(walked):
     document = json.loads(verdict["json"])
     assert not document["passed"]
     assert set(document["missed"]) == set(scenario_named("basic").expected)
-    assert verdict["txt"].startswith("The client has failed in scenario basic: 0 kept, 0 broken")
+    assert verdict["txt"].startswith(
+        said(
+            "sandbox.verdict_in_scenario", result="The client has failed", scenario="basic", kept=0, broken=0
+        )
+    )

@@ -5,6 +5,7 @@ import re
 import signal
 
 import pytest
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -69,7 +70,7 @@ def test_a_run_that_has_waited_long_enough_ends_with_75_and_sends_nothing(desk, 
 
     assert second.status == 75
     [sentence] = second.sentences
-    assert f"process {first.pid}, which has been using this server since " in sentence
+    assert said("stores.wait_timed_out_since", holder=f"process {first.pid}") in sentence
     assert "--wait-max" in sentence
     codes = {(row["check_outcome"], row["check_code"]) for row in desk.outcomes("second")}
     assert codes == {("deferred", "RUN_ENDED")}
@@ -113,10 +114,10 @@ def test_a_run_that_is_stopped_speaks_in_sentences_and_not_as_a_log_does(desk, s
     assert stopped.status == 128 + signal.SIGINT
     stopping, end = stopped.err.splitlines()
     summary = stopped.out.splitlines()
-    said = (
+    pattern = (
         r"payments\.csv SIMULATED: stopping; waiting up to 8 s for the answers to \d+ requests? in flight\."
     )
-    assert re.fullmatch(said, stopping)
-    assert "The outcome of every row is in payments.precheck." in summary
+    assert re.fullmatch(pattern, stopping)
+    assert said("terminal.outcomes_are_in", where="payments.precheck") in summary
     assert not any(re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T", line) for line in summary), "words of a log"
-    assert end.startswith("precheck: payments.csv: stopped by Ctrl-C; answers so far are kept: run ")
+    assert end.startswith("precheck: payments.csv: " + said("errors.stopped_by", name="Ctrl-C"))

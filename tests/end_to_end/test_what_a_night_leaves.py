@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from desk import WARM
+from refusals import said
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "operations.md").read_text("utf-8")
@@ -139,7 +140,7 @@ class Night:
         assert {key: count for key, count in last["row_counts"].items() if count} == counts[self.status]
         assert last["simulated"] is True
         assert "SIMULATED" in last["note"]
-        assert ("Run the same command again after" in (last["next_step"] or "")) is (self.status == 75)
+        assert (said("executors.left_by_cap") in (last["next_step"] or "")) is (self.status == 75)
 
 
 @pytest.mark.nightly
@@ -171,7 +172,7 @@ def test_cron_leaves_this_in_the_log_and_mails_the_rest(night):
     if night.status == 75:
         simulated, left = log.splitlines()
         assert "SIMULATED" in simulated
-        assert "Run the same command again after" in left
+        assert said("executors.left_by_cap") in left
     else:
         assert "application/json" in log
 

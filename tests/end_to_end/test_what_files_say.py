@@ -7,6 +7,7 @@ import openpyxl
 import pytest
 from bank_files import bank_file
 from paymentfiles.pain001 import Batch, Dialect, Payment, document
+from refusals import said
 from standard_18 import File
 from standard_18 import Payment as Credit
 
@@ -93,17 +94,18 @@ def summary_in(folder):
 
 def test_a_run_tells_a_total_that_differs_everywhere_and_can_fail_on_it(run):
     folder, finished = run["pay.xml"]
-    said = "The file says 3 (GrpHdr/NbOfTxs) but has 2; it may be cut or changed."
+    where = {"file": said("formats.the_file"), "where": "GrpHdr/NbOfTxs"}
+    differs = said("formats.control_differs", stated=3, found=2, **where) + "."
 
     assert finished.status == 1
-    assert f"Warning: {said}" in finished.out
+    assert f"Warning: {differs}" in finished.out
     assert "TOTALS_DIFFER: " in finished.out
     assert summary_in(folder)["input"]["warning_codes"] == ["TOTALS_DIFFER"]
     assert summary_in(run["pay.bac"][0])["input"]["warning_codes"] == []
-    assert said in (folder / "report.html").read_text()
+    assert differs in (folder / "report.html").read_text()
     cells = [row[1].value for row in openpyxl.load_workbook(folder / "report.xlsx")["Summary"]]
-    assert said in cells
-    assert summary_in(folder)["input"]["controls"][0]["difference"]["text"] == said
+    assert differs in cells
+    assert summary_in(folder)["input"]["controls"][0]["difference"]["text"] == differs
     assert run["pay.bac"][1].status == 0
 
 
@@ -148,14 +150,16 @@ def test_the_account_of_the_payer_is_whole_in_the_outcome_file_alone(run):
 
 def test_what_is_set_aside_is_told_and_never_checked(run):
     folder, finished = run["pay.bac"]
-    said = "1 direct debit (code 17), on line 7, is not checked."
+    set_aside = said(
+        "formats.lines_not_checked", count=1, what="direct debit", code=" (code 17)", lines="line 7"
+    )
 
     summary = summary_in(folder)
     assert summary["input"]["row_count"] == 2
     assert [(one["kind"], one["lines"]) for one in summary["input"]["set_aside"]] == [("direct debit", [7])]
-    assert said in finished.out
-    assert said in (folder / "report.html").read_text()
-    assert said in [row[1].value for row in openpyxl.load_workbook(folder / "report.xlsx")["Summary"]]
+    assert set_aside in finished.out
+    assert set_aside in (folder / "report.html").read_text()
+    assert set_aside in [row[1].value for row in openpyxl.load_workbook(folder / "report.xlsx")["Summary"]]
     assert "TEASEL GARDENS" not in (folder / "outcomes.csv").read_text()
 
 
@@ -166,5 +170,5 @@ def test_a_close_match_on_a_name_that_may_be_cut_says_so(run):
     [row] = [line for line in lines if CUT_NAME in line]
 
     assert "close_match" in row
-    assert "Note: the name fills the 18 characters that the file has for it" in row
-    assert "Warning: the name fills its field and may be cut: 1 row" in finished.out
+    assert "Note: " + said("rule.name_truncated", "", length_max=18) in row
+    assert said("warned.NAME_TRUNCATED") + ": 1 row" in finished.out

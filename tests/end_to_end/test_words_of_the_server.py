@@ -5,6 +5,7 @@ import re
 
 import pytest
 from aiohttp import web
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -52,7 +53,7 @@ def story(desk, row, **environment):
     return json.loads(done.out)
 
 
-def said(desk, row, **environment):
+def details(desk, row, **environment):
     return [attempt["detail"] for attempt in story(desk, row, **environment)["attempts"]]
 
 
@@ -60,15 +61,15 @@ def said(desk, row, **environment):
 def test_show_says_the_words_of_the_server_without_what_was_asked(desk, run):
     folder, _ = run()
 
-    [refused] = said(desk, 1)
+    [refused] = details(desk, 1)
     assert refused == "no field 'x' for *** of ***, ***\\x07"
-    failed = said(desk, 2)
+    failed = details(desk, 2)
     assert len(failed) > 1
     assert set(failed) == {"try later: *** at ***"}
-    assert said(desk, 3) == [None]
+    assert details(desk, 3) == [None]
 
     shown = desk("show", folder, "--row", 1).out
-    assert f'the server says: "{refused}"' in " ".join(shown.split())
+    assert said("story.server_says", detail=refused) in " ".join(shown.split())
     ledger = (folder / "ledger.db").read_bytes()
     assert b"no field" in ledger
     for canary in (b"Thornwood", b"CANARYNAME", b"00012345", b"44445555"):
@@ -85,14 +86,15 @@ def test_under_a_key_the_words_are_shown_where_the_configuration_has_it(desk, ru
     assert (attempt["detail"], attempt["has_hidden_detail"]) == (None, True)
     assert "is encrypted" in desk("show", folder, "--row", 1).out
     with_key = {**key, "PRECHECK_CONFIG": str(configuration)}
-    [detail] = said(desk, 1, **with_key)
+    [detail] = details(desk, 1, **with_key)
     assert detail.startswith("no field")
 
 
 def test_a_purge_takes_them_along(desk, run):
     folder, _ = run()
     purged = desk("purge", folder)
-    assert re.search(r"0 returned names and \d+ error details purged", purged.err), purged.err
+    details_purged = rf"{said('cli.returned_names', count=0)} and \d+{said('cli.problem_details')} purged"
+    assert re.search(details_purged, purged.err), purged.err
     assert b"no field" not in (folder / "ledger.db").read_bytes()
-    assert said(desk, 1) == [None]
+    assert details(desk, 1) == [None]
     assert desk("verify", folder).status == 0

@@ -6,6 +6,7 @@ from datetime import date
 import openpyxl
 import pytest
 import xlsxwriter
+from refusals import said
 
 from schemas.summary import Summary
 
@@ -120,7 +121,7 @@ def test_plan_and_columns_read_the_sheet_that_is_named(desk, sandbox, workbook):
 
     assert (columns.status, planned.status) == (0, 0)
     assert "account_number" in columns.out
-    assert "3 payments, 3 to be checked" in planned.out
+    assert said("terminal.plan_title", payments="3 payments", accepted=3) in planned.out
 
 
 def test_a_sheet_of_a_csv_is_a_word_that_does_not_fit(desk):
@@ -130,7 +131,7 @@ def test_a_sheet_of_a_csv_is_a_word_that_does_not_fit(desk):
 
     assert finished.status == 2
     assert finished.sentences == [
-        "precheck: payments.csv: not a workbook, so it has no sheets; leave out --sheet"
+        "precheck: " + said("stages.not_a_workbook", where="payments.csv") + "; leave out --sheet"
     ]
 
 
@@ -188,7 +189,7 @@ def test_no_file_that_is_handed_out_has_a_macro_or_an_embedded_file_of_the_uploa
     fixed = ("--accept", "close_match", "--reason", "judged", "--allow-simulated")
     done = desk("fix", "payments.precheck", *fixed)
     assert done.status == 0
-    assert "no other sheets, formulas or formatting. " in f"{' '.join(done.out.split())} "
+    assert said("review.only_payment_sheet_written") + ". " in f"{' '.join(done.out.split())} "
     made = [*(desk.folder / "payments.precheck").iterdir()]
     assert len([file for file in made if file.suffix == ".xlsx"]) >= 4
     for file in made:

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+from refusals import said
 
 COUNT = 200
 SLOW_PER_S = 40
@@ -69,9 +70,10 @@ def test_a_run_and_a_worker_share_its_questions_and_nothing_of_them_is_left_behi
     assert (done.status, helped.status) == (0, 0), (done.err, helped.err)
     assert len(sandbox.questions(before)) == COUNT
     begun, taken_up, *_ = helped.err.splitlines()
-    assert "Z helping with the runs of a work folder (profile: mine, work: work, ledger: postgres" in begun
+    assert "Z " + said("jobs.notice_helping") + " (profile: mine, work: work, ledger: postgres" in begun
     assert re.search(
-        r"Z working on questions of a run \(run: [0-9a-f-]{36}, round: 1, chunks: \d\)$", taken_up
+        rf"Z {said('executors.working_on_questions')} \(run: [0-9a-f-]{{36}}, round: 1, chunks: \d\)$",
+        taken_up,
     )
     by_worker = int(helped.err.split("precheck: ")[1].split()[0])
     assert 0 < by_worker < COUNT
@@ -79,7 +81,7 @@ def test_a_run_and_a_worker_share_its_questions_and_nothing_of_them_is_left_behi
         r"^precheck_live_requests_total\{(.*)\} (.*)$", (desk.folder / "b.prom").read_text(), re.MULTILINE
     )
     labels = f'api="cop",host="{socket.gethostname()}",process="b",profile="mine"'
-    assert [(",".join(sorted(said.split(","))), float(count)) for said, count in asked] == [
+    assert [(",".join(sorted(told.split(","))), float(count)) for told, count in asked] == [
         (labels, by_worker)
     ]
     assert list(work.iterdir()) == []
@@ -109,7 +111,7 @@ def test_a_work_folder_that_others_can_look_into_is_refused(sandbox, run, worker
         ends = [helper.end(), checking.end()]
 
     assert [end.status for end in ends] == [73, 73], ends
-    assert all("others can read this work folder" in end.err for end in ends)
+    assert all(said("runs.work_folder_open_to_others") in end.err for end in ends)
     assert all("run `chmod 700 work`" in end.err for end in ends)
     assert (sandbox.call_count, in_ledger("SELECT count(*) FROM precheck.run")) == (before, 0)
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from aiohttp import web
+from refusals import said
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -51,8 +52,8 @@ def test_a_run_with_a_cap_ends_once_three_replies_agree_and_they_are_kept(desk, 
 
     assert finished.status == 78
     [sentence] = finished.sentences
-    assert "this machine's clock says" in sentence
-    assert "synchronise this machine's clock with a time server (NTP)" in sentence
+    assert said("stages.clock_on_other_day") in sentence
+    assert said("stages.set_clock") in sentence
     with closing(sqlite3.connect(desk.folder / "payments.precheck" / "ledger.db")) as db:
         assert (
             db.execute("SELECT (SELECT count(*) FROM intent), code FROM answer").fetchall()
@@ -89,7 +90,7 @@ def test_a_server_that_is_hours_off_ends_no_run_and_its_day_counts_too(desk, run
     finished = run_at(days, daily_cap=5)
 
     assert finished.status == 0
-    assert "synchronise this machine's clock" in finished.err  # with --quiet, too
+    assert said("stages.set_clock") in finished.err  # with --quiet, too
     [path] = desk.folder.rglob("quota.db")
     with closing(sqlite3.connect(path)) as db:
         [(ahead_ms,)] = db.execute("SELECT ahead_ms FROM scope")

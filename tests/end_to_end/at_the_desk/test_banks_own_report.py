@@ -8,6 +8,7 @@ from desk import hold_until
 from paymentfiles.pain001 import Batch, Payment, document
 from paymentfiles.pain002 import Said, SaidOfBatch, report
 from readers import axe_faults, needs_axe, wider_than
+from refusals import said
 
 from pipeline.formats.pain002 import SIMULATED
 
@@ -103,14 +104,15 @@ def test_a_check_is_compared_with_the_report_that_comes_after_it(tmp_path, serve
         assert f"/files/{at}/comparison" in visitor.get(f"/files/{at}/release").text
         other = report((SaidOfBatch((MATCH,)),), message_id="OTHER")
         refused = visitor.upload(f"/files/{at}/comparison", "", b"", [other])
-        assert (refused.status, "is a report on the message OTHER" in refused.text) == (422, True)
+        assert refused.status == 422
+        assert said("executors.report_on_other", "page", other="OTHER") in refused.text
 
         assert visitor.upload(f"/files/{at}/comparison", "", b"", [OF_BOTH]).to.endswith("/review")
 
         page = html.unescape(visitor.get(f"/files/{at}/release").text)
-        assert "Compared with 1 bank report: same result: 1; different: 1" in page
+        assert said("changes.compared_with_bank", "page", count=1, agreed_count=1, differing_count=1) in page
         story = html.unescape(visitor.get(f"/files/{at}/rows/1").text)
-        assert "no_match from the check, match from the bank" in story
+        assert said("rule.bank_differs_from", "page", then="no_match", now="match") in story
         assert "compared" in {entry["deed"] for entry in desk.audit()}
         assert visitor.post(f"/files/{at}/release", {"reason": "seen"}).status == 303
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from nginx import COOKIE, NAME, NGINX, free_port, proxied
+from refusals import said
 from visitors import REVIEWED, ROLES, served_team
 
 MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_bytes()
@@ -77,7 +78,7 @@ def test_identities_sent_twice_are_overwritten_too(behind):
 def test_a_login_without_an_identity_is_nobody(behind):
     answer = behind.person("nameless", **{"X-Forwarded-Email": ANNA}).get("/")
     assert answer.status == 401
-    assert "The proxy did not say who you are" in answer.text
+    assert said("desk.proxy_named_nobody", "page") in answer.text
 
 
 def test_another_host_and_another_page_are_refused_through_the_proxy(behind):

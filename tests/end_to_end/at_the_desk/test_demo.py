@@ -7,6 +7,7 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
+from refusals import said
 
 from pipeline.desk.folders import DeskHome
 from pipeline.desk.states import State, status_of
@@ -42,4 +43,4 @@ def test_a_demo_has_a_home_of_its_own(tmp_path):
     words = [sys.executable, "-I", "-m", "payee_precheck", "desk", "--demo", "--home", str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "--demo uses a folder of its own" in done.stderr
+    assert said("cli.demo_uses_own_folder") in done.stderr

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from refusals import said
 from visitors import served_desk
 
 ROWS = b"payment_id,name,account_type,sort_code,account_number,amount,currency\n" + b"".join(
@@ -56,7 +57,7 @@ def test_what_was_released_before_is_shown_and_released_again_only_if_the_approv
     assert "held here" not in done
     assert "GBP" in done.partition("Release2")[2].partition("Hold")[0]
     verified = text_of(rita.post(f"/files/{second}/verify"))
-    assert "2 payments that an earlier file released are released again, as ordered: rows 1, 2" in verified
+    assert said("evidence.released_again", "page", count=2, rows="1, 2") in verified
     assert "Nothing was changed." in verified
     assert "were released" not in text_of(rita.get(f"/files/{first}/release"))  # by then
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from refusals import said
 
 MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_bytes()
 NAMES = ("up", "uma", "rita", "anna", "otto", "both")
@@ -41,7 +42,7 @@ def test_two_people_make_four_eyes_and_the_evidence_names_both(team_desk, at):
     [approval] = json.loads(anna.get(f"/files/{at}/download/approvals.json").body)
     assert (approval["by"], approval["approved_by"], approval["self_approved"]) == (RITA, ANNA, False)
     verified = anna.post(f"/files/{at}/verify").text
-    assert "decided by rita@example.com; approved by anna@example.com, four eyes" in verified
+    assert said("evidence.decided", "page", deciders=RITA, approvers=ANNA) in verified
 
 
 def test_who_decided_does_not_approve_and_neither_does_who_uploaded(team_desk, at):
@@ -49,14 +50,14 @@ def test_who_decided_does_not_approve_and_neither_does_who_uploaded(team_desk, a
     shown = team_desk.person(ANNA).shown(at)
     refused = uploader.post(f"/files/{at}/release", {"shown": shown})
     assert refused.status == 403
-    assert "You uploaded this file" in refused.text
+    assert said("desk.approved_by_uploaded", "page") in refused.text
     assert decide(both, at, 10, "release", "phoned").status == 303
     shown = team_desk.person(ANNA).shown(at)
     for name in (BOTH, BOTH.upper()):  # an identity in capitals is the same person
         refused = team_desk.person(name).post(f"/files/{at}/release", {"shown": shown})
         assert refused.status == 403
-        assert "You decided about rows of this file" in refused.text
-    assert "another person has to approve it" in both.get(f"/files/{at}/release").text
+        assert said("desk.approved_by_decided", "page") in refused.text
+    assert said("desk.approved_by_decided", "page") in both.get(f"/files/{at}/release").text
     assert not list((team_desk.folder(at) / "run.precheck").glob("release*"))
 
 
@@ -67,8 +68,7 @@ def test_a_file_of_which_no_row_was_decided_names_who_wanted_it_approved(team_de
         "four-eyes check met, a different person submitted the file" in anna.get(f"/files/{at}/release").text
     )
     verified = anna.post(f"/files/{at}/verify").text
-    said = "no decision on any row; submitted by up@example.com; approved by anna@example.com, four eyes"
-    assert said in verified
+    assert said("evidence.submitted", "page", deciders=UP, approvers=ANNA) in verified
 
 
 def test_who_had_a_row_corrected_does_not_approve_the_corrected_file(team_desk, at):
@@ -81,7 +81,7 @@ def test_who_had_a_row_corrected_does_not_approve_the_corrected_file(team_desk, 
     shown = team_desk.person(ANNA).shown(again)
     refused = both.post(f"/files/{again}/release", {"shown": shown})
     assert refused.status == 403
-    assert "You had rows of this file corrected" in refused.text
+    assert said("desk.approved_by_corrected", "page") in refused.text
     assert f'<a href="/files/{again}">Back to the file</a>' in refused.text
     assert team_desk.person(ANNA).approve(again).status == 303
 
@@ -92,7 +92,7 @@ def test_a_decision_that_was_made_since_the_page_was_shown_is_not_overwritten(te
     assert rita.post(path, {"decision": "release", "reason": "phoned", **shown}).status == 303
     refused = both.post(path, {"decision": "hold", **shown})
     assert refused.status == 409
-    assert "rita@example.com has decided about row 10 in the meantime." in refused.text
+    assert said("desk.decided_meanwhile", "page", name=RITA, row=10) in refused.text
     # A button that was pressed twice records once.
     assert rita.post(path, {"decision": "release", "reason": "phoned", **shown}).status == 303
     assert [entry["decision"] for entry in team_desk.decisions(at)] == ["release"]

@@ -15,6 +15,7 @@ import clocks
 import openpyxl
 import pytest
 from desk import hold_until
+from refusals import said
 
 MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_bytes()
 PAIN001 = (Path(__file__).parents[3] / "sample_data" / "payments_pain001.xml").read_bytes()
@@ -74,7 +75,7 @@ def test_a_mixed_file_becomes_a_released_file_a_hold_list_and_a_corrected_file_t
     assert next(row["why_held"] for row in reasons if row["row"] == "2").endswith("seen on the invoice.")
     verified = reviewer.post(f"/files/{reviewed}/verify")
     assert "Nothing was changed." in verified.text
-    assert "the outcome file has every cell of payments_mixed.csv unchanged" in verified.text
+    assert said("evidence.same_cells", "page", file="payments_mixed.csv") in verified.text
 
     again = reviewer.post(f"/files/{reviewed}/check-again").to.split("/")[2]
     assert reviewer.post(f"/files/{again}/columns", {"then": "plan"}).to.endswith("/plan")
@@ -174,7 +175,7 @@ def test_decisions_leave_as_a_workbook_and_come_back_as_those_of_who_uploads_it(
     approvals = json.loads(download(second, reviewed, "approvals.json"))
     assert {one["by"]: one["claimed_by"] for one in approvals} == {"Rita": None, "Ada": "Bo Treasurer"}
     again = second.upload(f"/files/{reviewed}/decisions.xlsx", "x.xlsx", path.read_bytes())
-    assert "This workbook has no new decisions" in again.text
+    assert said("desk.no_new_decision", "page") in again.text
 
 
 def test_a_workbook_does_not_bring_back_what_was_decided_otherwise_since(desk_here, reviewer, reviewed):
@@ -190,7 +191,8 @@ def test_a_workbook_does_not_bring_back_what_was_decided_otherwise_since(desk_he
     decide(reviewer, reviewed, 10, "hold", "the bank called")
     before = desk_here.decisions(reviewed)
     refused = reviewer.upload(f"/files/{reviewed}/decisions.xlsx", "x.xlsx", path.read_bytes())
-    assert (refused.status, "Changed since this page was shown to you" in refused.text) == (409, True)
+    assert refused.status == 409
+    assert said("desk.changed_since_shown", "page", what=said("desk.shown_decisions", "page")) in refused.text
     assert desk_here.decisions(reviewed) == before
 
 
@@ -206,7 +208,8 @@ def test_a_blank_workbook_does_not_replace_what_a_colleague_decided_meanwhile(de
     decide(desk_here.visitor("Ada"), reviewed, 10, "hold", "the bank called")
     before = desk_here.decisions(reviewed)
     refused = reviewer.upload(f"/files/{reviewed}/decisions.xlsx", "x.xlsx", path.read_bytes())
-    assert (refused.status, "Ada has decided about row 10 in the meantime" in refused.text) == (409, True)
+    assert refused.status == 409
+    assert said("desk.decided_meanwhile", "page", name="Ada", row=10) in refused.text
     assert desk_here.decisions(reviewed) == before
     line[headers.index("Decided by")].value = "Ada"  # as a workbook that was made since has it
     book.save(path)
@@ -231,7 +234,7 @@ def test_a_workbook_of_another_file_is_refused(desk_here, reviewer, reviewed):
     other = reviewer.checked(payments(1))
     answer = reviewer.upload(f"/files/{other}/decisions.xlsx", "x.xlsx", body)
     assert answer.status == 422
-    assert "not the workbook of the current answers" in answer.text
+    assert said("excel.not_workbook_of_current_answers", "page") in answer.text
 
 
 def test_the_verdict_of_the_policy_stands_beside_the_choice_and_nobody_decides_against_it(
@@ -400,7 +403,8 @@ def test_an_approval_of_a_page_on_which_something_was_not_yet_decided_is_refused
     for act in ("release", "hand-over", "groups"):
         answer = reviewer.post(f"/files/{reviewed}/{act}", shown)
         assert answer.status == 409
-        assert "Changed since this page was shown to you: the decisions" in answer.text
+        changed = said("desk.changed_since_shown", "page", what=said("desk.shown_decisions", "page"))
+        assert changed.partition(".")[0] in answer.text
         assert reviewer.post(f"/files/{reviewed}/{act}", shown | {"shown": ""}).status == 409
     assert len(desk_here.decisions(reviewed)) == 1
     assert not list((desk_here.folder(reviewed) / "run.precheck").glob("release*"))
@@ -411,7 +415,7 @@ def test_decisions_that_were_changed_on_the_disk_are_found(desk_here, reviewer, 
     decide(reviewer, reviewed, 16, "hold", "second")
     path = desk_here.folder(reviewed) / "decisions.jsonl"
     path.write_text(path.read_text().replace("first", "other"))
-    assert "changed by another program" in reviewer.get(f"/files/{reviewed}/review").text
+    assert said("desk.changed_by_another_program", "page") in reviewer.get(f"/files/{reviewed}/review").text
 
 
 def test_a_search_finds_a_row_by_name_id_and_account_and_puts_nothing_into_the_address(
@@ -630,7 +634,7 @@ def test_a_check_that_was_killed_says_so_and_goes_on(tmp_path, serve_desk, serve
         wait_until(lambda: visitor.progress(at)["done"] > 0)
         os.kill(process_of(desk, at), signal.SIGKILL)
         visitor.wait(at)
-        assert "The check ended unexpectedly" in visitor.get(f"/files/{at}/progress").text
+        assert said("desk.check_ended_unexpectedly", "page") in visitor.get(f"/files/{at}/progress").text
         visitor.check(at)
         assert visitor.get(f"/files/{at}").to.endswith("/review")
 
@@ -654,7 +658,7 @@ def test_a_reached_cap_says_when_the_check_can_go_on(tmp_path, serve_desk, sandb
         visitor.wait(at)
         page = visitor.get(f"/files/{at}/progress").text
         assert "Waiting for the next day" in page
-        assert "limit of 2 is used up" in page
+        assert html.escape(said("executors.left_by_cap", "page", cap=2)) in page
         assert "3 rows of 5" in page
         assert visitor.get(f"/files/{at}/review").status == 200
         refused = visitor.approve(at)
@@ -679,7 +683,10 @@ def test_a_capped_check_goes_on_when_the_next_day_has_come_asks_nothing_twice_an
             visitor.start(at, "mine")
             visitor.wait(at)
             day = f"{tomorrow.day} {tomorrow:%B %Y}"
-            assert f"Resume the check after {day}, 00:00 UTC" in visitor.get(f"/files/{at}/progress").text
+            assert (
+                said("executors.left_by_cap", "page", count=1, time=f"{day}, 00:00 UTC")
+                in visitor.get(f"/files/{at}/progress").text
+            )
             codes = [row["check_code"] for row in rows_of(download(visitor, at, "outcomes.csv"))]
             waiting = codes.index("DAILY_CAP") + 1
             answered = next(row for row, code in enumerate(codes, 1) if code != "DAILY_CAP")
@@ -742,7 +749,7 @@ def test_the_desk_hands_out_only_what_was_approved(desk_here, reviewer, reviewed
 
     changed = reviewer.get(f"/files/{reviewed}/download/{release.name}")
 
-    assert (changed.status, "was changed after it was written" in changed.text) == (409, True)
+    assert (changed.status, said("desk.download_was_changed", "page") in changed.text) == (409, True)
     assert reviewer.get(f"/files/{reviewed}/download/release.csv").status == 404
 
 
@@ -774,7 +781,7 @@ def test_uploads_are_bounded_and_nothing_is_left_of_what_was_not_whole(tmp_path,
         visitor = desk.visitor()
         too_large = visitor.upload("/files", "a.csv", b"x" * (1024 * 1024 + 1))
         assert too_large.status == 413
-        assert "larger than 1 MB" in too_large.text
+        assert said("desk.upload_too_large", "page", size=1) in too_large.text
         assert list((desk.home / "runs").iterdir()) == []
         under_way = [begin_upload(desk, visitor, 1024 * 1024 + 200) for _ in range(2)]
         hold_until(lambda: len(list((desk.home / "runs").iterdir())) == 2)
@@ -786,7 +793,7 @@ def test_uploads_are_bounded_and_nothing_is_left_of_what_was_not_whole(tmp_path,
             assert visitor.upload("/files", "a.csv", b"x" * (1024 * 1024)).status == 303
         full = visitor.upload("/files", "a.csv", b"x")
         assert full.status == 413
-        assert "have reached the limit per person" in full.text
+        assert said("desk.room_used_up", "page") in full.text
         begin_upload(desk, visitor, 100_000).close()
         desk.desk.start("--version").end()
         assert len(list((desk.home / "runs").iterdir())) == 2
@@ -824,7 +831,7 @@ def test_the_journal_says_who_did_what_and_a_change_of_it_is_found(tmp_path, ser
             assert f">{deed}</td>" in page
         path = desk.home / "audit.jsonl"
         path.write_text(path.read_text().replace('"by":"Ada"', '"by":"Bob"', 1))
-        assert "changed by another program" in visitor.get("/audit").text
+        assert said("desk.changed_by_another_program", "page") in visitor.get("/audit").text
 
 
 @pytest.mark.nightly

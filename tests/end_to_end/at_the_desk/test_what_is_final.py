@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from refusals import said
 
 from schemas.notification import Notification
 
@@ -28,12 +29,12 @@ def released(rita):
 
 def test_a_decision_asks_before_it_voids_an_approval(desk_here, rita, released):
     at = desk_here.copy(released)
-    path, said = f"/files/{at}/rows/10", {"decision": "hold", "reason": "no"}
-    refused = rita.post(path, {**said, "voids": ""})
+    path, form = f"/files/{at}/rows/10", {"decision": "hold", "reason": "no"}
+    refused = rita.post(path, {**form, "voids": ""})
     assert refused.status == 409
-    assert "a decision would void the approval" in refused.text
+    assert said("desk.decision_would_void", "page") in refused.text
     assert 'name="voids" value="yes" required' in rita.get(f"/files/{at}/review").text
-    assert rita.post(path, {**said, "voids": "yes"}).status == 303
+    assert rita.post(path, {**form, "voids": "yes"}).status == 303
     assert 'name="voids"' not in rita.get(f"/files/{at}/review").text
 
 
@@ -43,12 +44,12 @@ def test_what_the_bank_has_is_final(desk_here, rita, released):
     assert rita.post(f"/files/{at}/given", {"sha256": "0" * 64}).status == 409
     assert rita.post(f"/files/{at}/given", {"sha256": digest}).status == 303
     assert rita.post(f"/files/{at}/given", {"sha256": digest}).status == 409
-    for path, said in [
+    for path, each in [
         ("rows/10", {"decision": "hold", "reason": "no"}),
         ("release", {}),
         ("groups/undo", {}),
     ]:
-        assert rita.post(f"/files/{at}/{path}", said).status in (409, 422), path
+        assert rita.post(f"/files/{at}/{path}", each).status in (409, 422), path
     page = rita.get(f"/files/{at}/release").text
     assert "This file is final" in page
     assert "Payments to release" in page

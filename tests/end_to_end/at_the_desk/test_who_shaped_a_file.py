@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from refusals import said
 
 MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_bytes()
 UP, RITA, ANNA, ALL = (f"{name}@example.com" for name in ("up", "rita", "anna", "all"))
@@ -201,4 +202,4 @@ def test_a_manifest_by_which_one_who_shaped_the_file_approved_it_is_found(team_d
     found = team_desk.desk("verify", path.parent)
     assert found.status == 65
     assert ANNA in found.out + found.err
-    assert "as an independent approver" in found.out + found.err
+    assert said("evidence.approved_by_shaper") in found.out + found.err
