@@ -395,7 +395,7 @@ def test_a_second_uk_api_has_the_rules_of_uk_accounts(desk, uk_house, uk_toy):
     assert all(said("rule.enumeration", "") in row["check_reason"] for row in unknown)
     assert failing["check_code"] == "MODULUS"
     # It gives no currency: pounds.
-    assert said("rule.payment_repeated", "", row="row 1") in again["check_reason"]
+    assert said("rule.payment_repeated", "", row="row 1 (line 2)") in again["check_reason"]
     assert sorted(asked) == [f"010203{number:08}" for number in range(1000, 1005)]
     assert json.loads(done.out)["modulus"]["uncovered_count"] == 0
 

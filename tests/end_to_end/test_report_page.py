@@ -208,7 +208,7 @@ def test_copied_row_says_that_it_is_simulated(sample_run, reading):
         fields = reader.page.evaluate("navigator.clipboard.readText()").split("\t")
         assert fields[:5] == ["16", "line 17", "Solene Montferand", "PAY-0016", "Sol\u00e8ne Montferrand"]
         assert fields[6:9] == ["FR**0733", "1,980.00", "EUR"]
-        assert fields[-2].startswith(said("explain.step_fix_name", "page"))
+        assert fields[-2].startswith(said("todo.fix_name", "page"))
         assert fields[-1] == "SIMULATED"
 
 

@@ -178,7 +178,7 @@ def test_a_folder_without_a_run_and_the_runs_own_folder_are_refused(desk, sandbo
     own = desk("run", file, *sandbox.using("sandbox"), "--reuse-from", "payments.precheck", "--fresh")
 
     assert (nothing.status, own.status) == (2, 2)
-    assert said("runs.no_manifest_in_folder") in nothing.err
+    assert said("stores.no_ledger_in_folder", parent="empty") in nothing.err
     assert said("jobs.reuse_from_own_folder") in own.err
 
 

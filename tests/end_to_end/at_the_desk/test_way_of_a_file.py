@@ -658,7 +658,7 @@ def test_a_reached_cap_says_when_the_check_can_go_on(tmp_path, serve_desk, sandb
         visitor.wait(at)
         page = visitor.get(f"/files/{at}/progress").text
         assert "Waiting for the next day" in page
-        assert html.escape(said("executors.left_by_cap", "page", cap=2)) in page
+        assert said("executors.left_by_cap", "page", cap=2) in html.unescape(page)
         assert "3 rows of 5" in page
         assert visitor.get(f"/files/{at}/review").status == 200
         refused = visitor.approve(at)
