@@ -10,14 +10,13 @@ import pipeline.errors
 from pipeline.errors import (
     CapSpentError,
     ConfigurationFileError,
-    InputError,
     PrecheckError,
     StoppedError,
     UsageError,
     stopped_by,
 )
 from pipeline.stores.postgres.recording import ForgottenLinesError
-from pipeline.wording import ColumnPair, Sentence, SurfaceKind
+from pipeline.wording import Sentence, SurfaceKind
 
 NO_FOLDER = Sentence("files.no_such_folder", folder="{out}")
 
@@ -33,19 +32,6 @@ def test_a_surface_has_its_own_words_for_what_to_do():
 
 def test_braces_in_a_value_are_no_place_for_another():
     assert "{out}" in str(UsageError(NO_FOLDER))
-
-
-def test_columns_are_named_as_each_surface_asks_for_them():
-    pairs = [ColumnPair("name", "#1"), ColumnPair("name", "First name+Surname")]
-    error = InputError(
-        Sentence("headers.no_payee", listed=""), advice=Sentence("headers.choose_one", pairs=pairs)
-    )
-    said = [error.sentence(kind).partition("; ")[2] for kind in SurfaceKind]
-    assert said == [
-        'choose one with name=#1 or "name=First name+Surname"',
-        'choose one with --map name=#1 or --map "name=First name+Surname"',
-        "choose name for column 1 or name for First name and Surname",
-    ]
 
 
 @pytest.mark.parametrize(

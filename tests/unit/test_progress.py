@@ -28,6 +28,10 @@ class Clock:
 
 
 HOLDER = LeaseHolder("cop.example:443", 4242, "2030-01-02T03:04:05Z")
+WAITING = said(
+    "stores.waiting_for_since",
+    holder=Sentence("stores.process", pid=4242), server=HOLDER.server, since=Moment(HOLDER.since),
+)  # fmt: skip
 
 
 def console_of(*, is_terminal=False, width=80, **environment):
@@ -49,8 +53,9 @@ def test_line_says_how_many_how_fast_and_how_long_still():
     lines = ProgressLines(console, "pay.csv", clock=clock)
     clock.now_s += 20
     lines.update(RunProgress(500, 2500, {Outcome.NO_MATCH: 20, Outcome.MATCH: 480}))
-    said = "pay.csv: 500 of 2,500 questions, 25.0/s, 80 s left; match 480, no match 20\n"
-    assert console.file.getvalue() == said
+    so_far = {"done_count": 500, "check_count": 2500, "rate_per_s": 25.0, "left_s": 80}
+    line = f"{said('progress.so_far_and_left', **so_far)}; match 480, no match 20"
+    assert console.file.getvalue() == f"pay.csv: {line}\n"
 
 
 def test_parts_of_a_data_set_are_counted_every_ten_seconds():
@@ -117,19 +122,15 @@ def test_line_says_at_once_whom_the_run_waits_for_and_every_ten_seconds_that_it_
     for _ in range(24):
         clock.now_s += 1
         lines.update(RunProgress(0, 0))
-    whom = "waiting for process 4242, which has been using cop.example:443 since 2030-01-02 03:04:05 UTC"
-    assert console.file.getvalue().splitlines() == [
-        f"pay.csv: {whom}",
-        f"pay.csv: still {whom}",
-        f"pay.csv: still {whom}",
-    ]
+    still = said("progress.still_waiting", waiting=WAITING)
+    assert console.file.getvalue().splitlines() == [f"pay.csv: {line}" for line in (WAITING, still, still)]
 
 
 def test_run_that_is_to_stop_says_what_it_waits_for_in_a_whole_sentence():
     console = console_of()
     ProgressLines(console, "pay.csv", clock=Clock()).stop(1200, 8.0)
-    said = "pay.csv: stopping; waiting up to 8 s for the answers to 1,200 requests in flight.\n"
-    assert console.file.getvalue() == said
+    stopping = said("progress.stopping", count=1200, wait_s=8.0)
+    assert console.file.getvalue() == f"pay.csv: {stopping}\n"
 
 
 def seen_of(*steps, width=100, name="pay.csv"):
@@ -180,9 +181,7 @@ def test_bar_of_a_real_server_says_nothing_of_a_sandbox():
 
 def test_bar_says_whom_the_run_waits_for_until_it_goes_on():
     steps = [lambda bar: bar.wait(HOLDER)]
-    process, since = Sentence("stores.process", pid=4242), Moment(HOLDER.since)
-    waiting = said("stores.waiting_for_since", holder=process, server=HOLDER.server, since=since)
-    assert waiting in seen_of(*steps)
+    assert WAITING in seen_of(*steps)
     steps.append(lambda bar: bar.update(RunProgress(1, 2, {Outcome.MATCH: 1})))
     assert seen_of(*steps).rstrip().endswith("match 1")
 

@@ -282,6 +282,15 @@ def test_each_language_has_the_same_entries_with_the_same_values(language):
     assert differ == {}
 
 
+def test_columns_are_named_as_each_surface_asks_for_them():
+    pairs = [ColumnPair("name", "#1"), ColumnPair("name", "First name+Surname")]
+    assert [words(Sentence("headers.choose_one", pairs=pairs), kind) for kind in SurfaceKind] == [
+        'choose one with name=#1 or "name=First name+Surname"',
+        'choose one with --map name=#1 or --map "name=First name+Surname"',
+        "choose name for column 1 or name for First name and Surname",
+    ]
+
+
 def test_numbers_and_lists_are_written_as_the_language_does():
     many = Sentence("rules.many_names", where="a", rows=["1", "2"], names_max=3, account_count=1234)
     assert "1,234" in words(many)

@@ -42,26 +42,28 @@ def test_an_empty_database_becomes_a_ledger_that_the_role_of_the_runs_may_use(ca
 
     made = call(ledger_desk.database, "init", "--as", OWNER)
     assert made.status == 0, made.said
-    assert f"created; {RUNNER} may use it" in made.said
+    there = {"database": ledger_desk.database, "role": RUNNER}
+    assert said("jobs.ledger_created_for", **there) in made.said
     again = call(ledger_desk.database, "init", "--as", OWNER)
-    assert f"exists already; {RUNNER} may use it" in again.said
+    assert said("jobs.ledger_exists_for", **there) in again.said
 
     checked = call(ledger_desk.database, "check")
     assert checked.status == 0, checked.said
     for part in (
-        "table version 3",
-        "matches the profile",
+        said("inspection.ledger_at", database=ledger_desk.database, version=3),
+        said("inspection.key_matches_profile"),
         "PostgreSQL 1",
-        "fsync and full_page_writes are on",
-        "synchronous_commit is on",
-        "none connected; if the disk is lost, so is everything newer than the last backup",
-        f"{RUNNER} may only read and add",
-        "records cannot be changed",
-        "0 (0 unfinished)",
+        said("inspection.disk_safe"),
+        said("inspection.commit_on", setting="on"),
+        said("inspection.no_replica"),
+        said("inspection.role_may_read_and_add", role=RUNNER),
+        said("inspection.triggers_in_place"),
+        said("inspection.runs_counted", run_count=0, unfinished_count=0),
     ):
         assert part in checked.said
     ledger_desk.begin(ledger_desk.store(), 3)
-    assert "1 (1 unfinished)" in call(ledger_desk.database, "check").said
+    counted = said("inspection.runs_counted", run_count=1, unfinished_count=1)
+    assert counted in call(ledger_desk.database, "check").said
 
 
 def test_who_may_not_create_it_is_refused_and_another_role_may_be_named(call, postgres):

@@ -7,10 +7,13 @@ from refusals import refused, said
 
 from pipeline.errors import ConfigurationError
 from pipeline.rules.modulus_tables import BYTES_MAX, Method, Range, WeightedSum, read_tables
+from pipeline.wording import Sentence
 
 TODAY = date(2030, 1, 1)
 ONES = " 1" * 14
 FIRST = f"100000 100009 MOD11{ONES}"
+OTHER = FIRST.replace("100000", "100009")
+METHODS = ["MOD10", "MOD11", "DBLAL"]
 
 
 @pytest.fixture
@@ -54,54 +57,40 @@ def test_an_exception_is_the_eighteenth_field(tables_of):
     assert found.checks == (WeightedSum(Method.MOD11, (1,) * 14, 14),)
 
 
+SORT_CODE = Sentence("rules.sort_code_malformed")
+NOT_WHOLE = Sentence("rules.number_not_whole")
+UNFIT = Sentence("rules.method_unfit_for_exception")
+
+
 @pytest.mark.parametrize(
-    ("weights", "why"),
+    ("weights", "where", "why"),
     [
-        ("", "weights: no lines; "),
-        ("\n \n", "weights: no lines; "),
-        (b"\xff\xfe1\x000\x00", "weights: not plain text; "),
-        ("1\x00", "weights: not plain text; "),
-        (" " * (BYTES_MAX + 1), "weights: larger than 4,000,000 bytes; "),
-        (
-            f"\n{FIRST} 14 1",
-            "weights line 2: not 17 fields, or 18 with an exception, but 19; ",
-        ),
-        ("100000,100009,MOD11", "weights line 1: not 17 fields, or 18 with an exception, but 1; "),
-        (FIRST.replace("100009", "10009"), "weights line 1: a sort code that is not 6 digits; "),
-        (FIRST.replace("100000", "10000O"), "weights line 1: a sort code that is not 6 digits; "),
-        (FIRST.replace("100000", "100010"), "weights line 1: the range ends before it starts; "),
-        (FIRST.replace("MOD11", "MOD97"), "weights line 1: the method is not one of MOD10, MOD11, DBLAL; "),
-        (FIRST[:-1] + "x", "weights line 1: a weight or exception that is not a whole number; "),
-        (FIRST[:-1] + "1.5", "weights line 1: a weight or exception that is not a whole number; "),
-        (FIRST[:-1] + "--1", "weights line 1: a weight or exception that is not a whole number; "),
-        (FIRST[:-1] + "1000", "weights line 1: a weight beyond 999; "),
-        (
-            FIRST.replace("MOD11", "DBLAL")[:-1] + "-1",
-            "weights line 1: a negative weight, which DBLAL cannot ",
-        ),
-        (
-            f"{FIRST}\n{FIRST}\n{FIRST}",
-            "weights line 3: a third check for one range, which may have only one or two; ",
-        ),
-        (
-            f"{FIRST}\n{FIRST.replace('100000', '100009')}",
-            "weights line 2: its sort codes are in another range",
-        ),
-        (
-            f"{FIRST.replace('100000', '100009')}\n{FIRST}",
-            "weights line 1: its sort codes are in another range",
-        ),
-        (f"{FIRST} 1", "weights line 1: a method that does not fit the exception on its line; "),
-        (
-            f"{FIRST} 5\n{FIRST} 5",
-            "weights line 2: a method that does not fit the exception on its line; ",
-        ),
+        ("", "weights", Sentence("rules.table_without_lines")),
+        ("\n \n", "weights", Sentence("rules.table_without_lines")),
+        (b"\xff\xfe1\x000\x00", "weights", Sentence("rules.not_plain_text")),
+        ("1\x00", "weights", Sentence("rules.not_plain_text")),
+        (" " * (BYTES_MAX + 1), "weights", Sentence("rules.table_too_large", bytes_max=4_000_000)),
+        (f"\n{FIRST} 14 1", "weights line 2", Sentence("rules.field_count_wrong", fields_count=19)),
+        ("100000,100009,MOD11", "weights line 1", Sentence("rules.field_count_wrong", fields_count=1)),
+        (FIRST.replace("100009", "10009"), "weights line 1", SORT_CODE),
+        (FIRST.replace("100000", "10000O"), "weights line 1", SORT_CODE),
+        (FIRST.replace("100000", "100010"), "weights line 1", Sentence("rules.range_ends_before_start")),
+        (FIRST.replace("MOD11", "MOD97"), "weights line 1", Sentence("rules.method_unknown", method=METHODS)),
+        (FIRST[:-1] + "x", "weights line 1", NOT_WHOLE),
+        (FIRST[:-1] + "1.5", "weights line 1", NOT_WHOLE),
+        (FIRST[:-1] + "--1", "weights line 1", NOT_WHOLE),
+        (FIRST[:-1] + "1000", "weights line 1", Sentence("rules.weight_too_large", weight_max=999)),
+        (FIRST.replace("MOD11", "DBLAL")[:-1] + "-1", "weights line 1", Sentence("rules.weight_negative")),
+        (f"{FIRST}\n{FIRST}\n{FIRST}", "weights line 3", Sentence("rules.third_check_for_range")),
+        (f"{FIRST}\n{OTHER}", "weights line 2", Sentence("rules.ranges_overlap")),
+        (f"{OTHER}\n{FIRST}", "weights line 1", Sentence("rules.ranges_overlap")),
+        (f"{FIRST} 1", "weights line 1", UNFIT),
+        (f"{FIRST} 5\n{FIRST} 5", "weights line 2", UNFIT),
     ],
 )
-def test_damaged_weights_are_told_by_their_line_and_what_to_do(refusal, weights, why):
-    refused = refusal(weights=weights)
-    assert refused.startswith(why)
-    assert refused.endswith(f"; {said('rules.take_latest_tables')}")
+def test_damaged_weights_are_told_by_their_line_and_what_to_do(refusal, weights, where, why):
+    latest = Sentence("rules.take_latest_tables")
+    assert refusal(weights=weights) == said("rules.table_invalid", where=where, why=why, latest=latest)
 
 
 @pytest.mark.parametrize(
@@ -114,17 +103,26 @@ def test_exceptions_that_this_program_does_not_know_are_refused_not_passed_over(
 
 
 @pytest.mark.parametrize(
-    ("substitutions", "said"),
+    ("substitutions", "where", "why"),
     [
-        ("", "substitutions: no lines; "),
-        ("100000 100001 100002", "substitutions line 1: not two sort codes but 3 fields; "),
-        ("100000 1", "substitutions line 1: a sort code that is not 6 digits; "),
-        ("100000 100001\n100000 100002", "substitutions line 2: a second substitute for one sort code; "),
-        (FIRST, "substitutions line 1: not two sort codes but 17 fields; "),
+        ("", "substitutions", Sentence("rules.table_without_lines")),
+        (
+            "100000 100001 100002",
+            "substitutions line 1",
+            Sentence("rules.not_two_sort_codes", fields_count=3),
+        ),
+        ("100000 1", "substitutions line 1", SORT_CODE),
+        (
+            "100000 100001\n100000 100002",
+            "substitutions line 2",
+            Sentence("rules.second_substitute"),
+        ),
+        (FIRST, "substitutions line 1", Sentence("rules.not_two_sort_codes", fields_count=17)),
     ],
 )
-def test_damaged_substitutions_are_told_by_their_line(refusal, substitutions, said):
-    assert refusal(substitutions=substitutions).startswith(said)
+def test_damaged_substitutions_are_told_by_their_line(refusal, substitutions, where, why):
+    refused = refusal(substitutions=substitutions)
+    assert refused.startswith(said("rules.table_invalid", where=where, why=why))
 
 
 def test_a_table_that_is_not_there_is_told(tmp_path):

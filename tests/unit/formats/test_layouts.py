@@ -270,17 +270,17 @@ def test_a_hash_of_unknown_rule_is_read_and_never_written():
 
 
 @pytest.mark.parametrize(
-    ("said", "has"),
+    ("said", "key", "values"),
     [
-        (b",4,", "says 4 (line 1, number of payments) but has 3; it may be cut"),
-        (b",three,", "does not state a number (line 1"),
+        (b",4,", "formats.control_differs", {"stated": "4", "found": "3"}),
+        (b",three,", "formats.stated_unreadable", {}),
     ],
 )
-def test_a_count_that_lies_is_told_and_the_file_is_not_changed(said, has):
+def test_a_count_that_lies_is_told_and_the_file_is_not_changed(said, key, values):
     data = bank_file("lloyds").replace(b",3,", said)
     assert read("lloyds", data).difference is not None
     obstacle = FORMATS["lloyds"].obstacle(read("lloyds", data))
-    assert str(obstacle).startswith(f"The file {has}")
+    says(obstacle, key, Sentence("formats.count_in_line", line=1), file="formats.the_file", **values)
     with pytest.raises(AssertionError):
         split("lloyds", data, True, False, False)
 
@@ -482,26 +482,45 @@ def test_minor_units_are_digits_and_nothing_else(amount):
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "key", "values"),
     [
-        ({"separator": None}, "needs either a separator or widths"),
-        ({"widths": [1, 2]}, "needs either a separator or widths"),
-        ({"separator": None, "widths": [1, 2]}, "names column 5, but there are only 2 widths"),
-        ({"payments": [{"tags": {"1": "P"}, "columns": {"name": 2, "amount": 3}}]}, "names no account"),
-        ({"payments": [{"columns": {"iban": 2}}]}, "names no payee"),
-        ({"payments": [{"columns": {"iban": 1, "payee": 2}}]}, "no such field; choose from payment_id"),
-        ({"payments": [{"columns": {"iban": 0, "name": 2}}]}, "greater than or equal to 1"),
-        ({"payments": [{"columns": {"iban": 1, "name": 2}}]}, "has a sum and payments without an amount"),
-        ({"trailer": {"tags": {"1": "H"}}}, "has two kinds of lines with the same tags"),
-        ({"batch": {"label": 2}}, "has lines that are not payments; give each its tags"),
-        ({"separator": ":"}, "Input should be"),
-        ({"colour": "red"}, "Extra inputs are not permitted"),
+        ({"separator": None}, "layouts.separator_or_widths", {}),
+        ({"widths": [1, 2]}, "layouts.separator_or_widths", {}),
+        (
+            {"separator": None, "widths": [1, 2]},
+            "layouts.column_beyond_widths",
+            {"column": 5, "width_count": 2},
+        ),
+        ({"payments": [{"tags": {"1": "P"}, "columns": {"name": 2, "amount": 3}}]}, "layouts.no_account", {}),
+        ({"payments": [{"columns": {"iban": 2}}]}, "layouts.no_payee", {}),
+        (
+            {"payments": [{"columns": {"iban": 1, "payee": 2}}]},
+            "layouts.no_such_field",
+            {"fields": {"payment_id"}},
+        ),
+        ({"payments": [{"columns": {"iban": 1, "name": 2}}]}, "layouts.sum_without_amounts", {}),
+        ({"trailer": {"tags": {"1": "H"}}}, "layouts.same_tags", {}),
+        ({"batch": {"label": 2}}, "layouts.lines_without_tags", {}),
     ],
 )
-def test_a_layout_that_cannot_work_is_refused_in_a_sentence(change, sentence):
+def test_a_layout_that_cannot_work_is_refused_in_a_sentence(change, key, values):
     with pytest.raises(ValidationError) as refusal:
         BankLayout.model_validate({**OWN, **change})
-    assert sentence in str(refusal.value)
+    says(refusal.value.errors()[0]["ctx"]["error"], key, **values)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"payments": [{"columns": {"iban": 0, "name": 2}}]}, "greater_than_equal"),
+        ({"separator": ":"}, "literal_error"),
+        ({"colour": "red"}, "extra_forbidden"),
+    ],
+)
+def test_a_layout_of_another_form_is_refused(change, kind):
+    with pytest.raises(ValidationError) as refusal:
+        BankLayout.model_validate({**OWN, **change})
+    assert kind in {error["type"] for error in refusal.value.errors()}
 
 
 def test_a_layout_known_by_one_column_alone_is_refused():

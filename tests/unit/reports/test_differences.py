@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.reports.differences import COMPARED_MAX, QUOTED_MAX, difference
+from pipeline.wording import Sentence
 
 NAMES = st.lists(
     st.one_of(
@@ -22,45 +23,50 @@ def marked(pieces):
     return "".join(f"[{piece.text}]" if piece.marked else piece.text for piece in pieces)
 
 
+def has(theirs, ours):
+    return Sentence("names.bank_has", pairs=[Sentence("names.pair", theirs=theirs, ours=ours)])
+
+
 @pytest.mark.parametrize(
-    ("supplied", "matched", "ours", "theirs", "sentence"),
+    ("supplied", "matched", "ours", "theirs", "sentences"),
     [
         ("Averi Thornwood", "Avery Thornwood", "Aver[i] Thornwood", "Aver[y] Thornwood",
-         "The bank has “Avery” for “Averi”."),
+         [has("Avery", "Averi")]),
         ("Brakenfell", "Brackenfell", "Brakenfell", "Bra[c]kenfell",
-         "The bank has “Brackenfell” for “Brakenfell”."),
+         [has("Brackenfell", "Brakenfell")]),
         ("Solene Farraday", "Sol\u00e8ne Farraday", "Sol[e]ne Farraday", "Sol[\u00e8]ne Farraday",
-         "The bank has “Sol\u00e8ne” for “Solene”."),
+         [has("Sol\u00e8ne", "Solene")]),
         ("Farraday Imogen", "Imogen Farraday", "[Farraday Imogen]", "[Imogen Farraday]",
-         "The words are in another order."),
+         [Sentence("names.words_in_other_order")]),
         ("Farraday Imogen Jane", "Imogen Farraday Jane", "[Farraday Imogen] Jane", "[Imogen Farraday] Jane",
-         "The words are in another order."),
+         [Sentence("names.words_in_other_order")]),
         ("Avery Thornwood", "Mr Avery Thornwood", "Avery Thornwood", "[Mr] Avery Thornwood",
-         "The title “Mr” is missing."),
+         [Sentence("names.title_missing", words="Mr")]),
         ("Dr Avery Thornwood", "Avery Thornwood", "[Dr] Avery Thornwood", "Avery Thornwood",
-         "The bank does not have “Dr”."),
+         [Sentence("names.bank_lacks_words", words="Dr")]),
         ("Thornwood", "Avery Jane Thornwood", "Thornwood", "[Avery Jane] Thornwood",
-         "The forename “Avery Jane” is missing."),
-        ("Avery", "Avery Thornwood", "Avery", "Avery [Thornwood]", "The bank also has “Thornwood”."),
+         [Sentence("names.forename_missing", words="Avery Jane")]),
+        ("Avery", "Avery Thornwood", "Avery", "Avery [Thornwood]",
+         [Sentence("names.bank_also_has", words="Thornwood")]),
         ("Rookwater", "Rookwater & Sons Ltd", "Rookwater", "Rookwater [& Sons Ltd]",
-         "The company suffix “Ltd” is missing. The bank also has “& Sons”."),
+         [Sentence("names.suffix_missing", words="Ltd"), Sentence("names.bank_also_has", words="& Sons")]),
         ("Rookwater Limited", "Rookwater LLP", "Rookwater [Limited]", "Rookwater [LLP]",
-         "The bank has “LLP” for “Limited”."),
+         [has("LLP", "Limited")]),
         ("A. Thornwood", "Avery Thornwood", "A[.] Thornwood", "A[very] Thornwood",
-         "The bank has “Avery” for “A.”."),
+         [has("Avery", "A.")]),
         ("Bill Farraday", "William Farraday", "[B]ill Farraday", "[W]ill[iam] Farraday",
-         "The bank has “William” for “Bill”."),
-        ("Sons and Co", "Sons & Co", "Sons [and] Co", "Sons [&] Co", "The bank has “&” for “and”."),
-        ("Quillon", "Brackenfell", "[Quillon]", "[Brackenfell]", "No word is the same."),
-        ("", "Brackenfell", "", "[Brackenfell]", "No word is the same."),
-        ("ACME LTD", "Acme Ltd", "ACME LTD", "Acme Ltd", "Only capital letters differ."),
-        ("Acme  Ltd", "Acme Ltd", "Acme  Ltd", "Acme Ltd", "Only spaces or punctuation differ."),
-        ("Acme Ltd", "Acme Ltd", "Acme Ltd", "Acme Ltd", "The names are the same."),
+         [has("William", "Bill")]),
+        ("Sons and Co", "Sons & Co", "Sons [and] Co", "Sons [&] Co", [has("&", "and")]),
+        ("Quillon", "Brackenfell", "[Quillon]", "[Brackenfell]", [Sentence("names.no_word_in_common")]),
+        ("", "Brackenfell", "", "[Brackenfell]", [Sentence("names.no_word_in_common")]),
+        ("ACME LTD", "Acme Ltd", "ACME LTD", "Acme Ltd", [Sentence("names.capitals_differ")]),
+        ("Acme  Ltd", "Acme Ltd", "Acme  Ltd", "Acme Ltd", [Sentence("names.punctuation_differs")]),
+        ("Acme Ltd", "Acme Ltd", "Acme Ltd", "Acme Ltd", [Sentence("names.same")]),
     ],
 )  # fmt: skip
-def test_difference_is_marked_and_told(supplied, matched, ours, theirs, sentence):
+def test_difference_is_marked_and_told(supplied, matched, ours, theirs, sentences):
     found = difference(supplied, matched)
-    assert (marked(found.supplied), marked(found.matched), spoken(found)) == (ours, theirs, sentence)
+    assert (marked(found.supplied), marked(found.matched), [*found.sentences]) == (ours, theirs, sentences)
 
 
 @given(NAMES, NAMES)

@@ -65,15 +65,22 @@ def test_plan_says_what_it_would_take_and_that_nothing_was_sent(shown):
         assert part in " ".join(text.split())
 
 
+DAYS = Sentence("counted.day", count=28)
+
+
 @pytest.mark.parametrize(
-    ("used_count", "said"),
-    [(0, "28 days"), (20, "28 days: 20 of today's are used"), (50, "from tomorrow: today's 50 are used")],
+    ("used_count", "days"),
+    [
+        (0, str(DAYS)),
+        (20, said("terminal.days_some_used", days=DAYS, used=20)),
+        (50, said("terminal.days_from_tomorrow", days=DAYS, cap=50)),
+    ],
 )
-def test_plan_says_what_of_today_is_used(shown, used_count, said):
+def test_plan_says_what_of_today_is_used(shown, used_count, days):
     forecast = forecast_of(day_count=28)
     [api] = forecast.apis
     used = forecast.model_copy(update={"apis": [api.model_copy(update={"used_count": used_count})]})
-    assert said in " ".join(shown(lambda console: print_forecast(used, console), width=120).split())
+    assert days in " ".join(shown(lambda console: print_forecast(used, console), width=120).split())
 
 
 def test_plan_says_which_calls_earlier_answers_save_and_that_nothing_is_left(shown):
@@ -176,11 +183,11 @@ def test_columns_show_how_each_header_was_read(shown):
     )
     text = shown(lambda console: print_columns(told, console))
     for part in (
-        "the payee's role; instead of Firm",
+        said("column.instead_of", rule="the payee's role", others="Firm"),
         "1.200,00; 45,10",
         "header not known",
-        "Columns marked - are not read and are kept unchanged.",
-        "Note: two differ.",
+        said("terminal.columns_not_read"),
+        said("terminal.note", note="two differ"),
     ):
         assert part in text
     assert "candidate" not in text

@@ -183,14 +183,14 @@ def test_page_says_what_the_file_is(page_of):
 
 
 @pytest.mark.parametrize(
-    ("outcome", "said"),
+    ("outcome", "verdict"),
     [
-        (NO_MATCH, "<b>1</b> of 1 payments needs review before you pay."),
-        ({}, "Every name belongs to its account."),
+        (NO_MATCH, said("page.needs_review", "page", count=1, payments="<b>1</b>", all=1)),
+        ({}, said("page.every_name_belongs", "page")),
     ],
 )
-def test_verdict_is_the_first_sentence(page_of, outcome, said):
-    assert said in " ".join(page_of(outcomes=[outcome]).split())
+def test_verdict_is_the_first_sentence(page_of, outcome, verdict):
+    assert verdict in " ".join(page_of(outcomes=[outcome]).split())
 
 
 def test_unfinished_run_says_so_and_how_to_go_on(page_of):
@@ -207,8 +207,8 @@ def test_repeated_payments_are_among_what_to_do_and_not_among_the_odd(page_of):
 
 def repeated(*rows):
     """What a summary says of these rows, which repeat row 1."""
-    said = "the same payment as row 1; make sure that both are intended"
-    warnings = [WarningRow(row=row, code="PAYMENT_REPEATED", message=said, repeats=1) for row in rows]
+    message = said("rule.payment_repeated", row="row 1")
+    warnings = [WarningRow(row=row, code="PAYMENT_REPEATED", message=message, repeats=1) for row in rows]
     codes = [WarningCount(code="PAYMENT_REPEATED", row_count=len(rows), rows=list(rows)[:10])]
     return {"warnings": warnings, "warning_count": len(rows), "warning_codes": codes}
 

@@ -75,13 +75,13 @@ def test_everything_is_told_in_order(told, width):
     text = told(width)
     parts = (
         "x.csv, row 17: production",
-        "account number **5678",
-        "checked by cop",
-        "also for no other row",
+        f"{said('field.account_number')} **5678",
+        f"{said('story.asked_of')} cop",
+        f"{said('story.also_for')} {said('story.no_other_row')}",
         "sent 2030-01-01 00:00:00.123 UTC, answered MBAM at 00:00:01.456, id id-1",
-        "outcome close match",
-        "name at the bank Adah Quillon",
-        "to do fix name: Check that both names belong to the payee, then use the bank's version.",
+        f"{said('story.outcome')} {said('outcome.close_match')}",
+        f"{said('story.name_at_the_bank')} Adah Quillon",
+        f"{said('story.to_do')} fix name: {said('todo.fix_name')}",
     )
     places = [text.find(part) for part in parts]
     assert -1 not in places

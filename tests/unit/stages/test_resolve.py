@@ -123,9 +123,9 @@ def test_reason_why_there_is_no_answer_is_what_the_page_on_outcomes_says(decide)
 @pytest.mark.parametrize(
     ("state", "reason"),
     [
-        (AnswerState.REFUSED, "The API refused the request as malformed; look at the fields of this row."),
-        (AnswerState.UNANSWERED, "The service gave no answer that can be used."),
-        (AnswerState.DEFERRED, "Left for a later run."),
+        (AnswerState.REFUSED, said("answer.refused")),
+        (AnswerState.UNANSWERED, said("answer.unanswered")),
+        (AnswerState.DEFERRED, said("answer.limit", "page")),
     ],
 )
 @pytest.mark.parametrize("code", ["NEVER_SEEN", "MTCH"])

@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 from paymentfiles.pain001 import DIALECTS, UTF_16, Batch, Dialect, Payment, document
+from refusals import says
 
 from pipeline.formats import pain001
 from pipeline.formats.edits import Edit, edited, in_order, require_undone
 from pipeline.formats.pain001 import reading
+from pipeline.wording import Sentence
 
 IBAN = "NL91ABNA0417164300"
 PAYMENTS = st.builds(
@@ -266,36 +268,36 @@ def test_nothing_is_written_where_nothing_is_to_change():
     assert b"".join(edited(data, pain001.renamed(data, read(data), {}))) == data
 
 
+NO_UTF_16 = Sentence("pain001.encoding_not_editable", encoding="UTF-16")
+
+
 @pytest.mark.parametrize(
-    ("data", "sentence"),
+    ("data", "why"),
     [
-        (document((Batch((Payment(iban=IBAN),)),), UTF_16), "is UTF-16"),
-        (
-            document((Batch((Payment(iban=IBAN),)),), replace(UTF_16, declaration=False)),
-            "is UTF-16",
-        ),
+        (document((Batch((Payment(iban=IBAN),)),), UTF_16), NO_UTF_16),
+        (document((Batch((Payment(iban=IBAN),)),), replace(UTF_16, declaration=False)), NO_UTF_16),
         (
             document((Batch((Payment(iban=IBAN),)),), count="2"),
-            "says 2 (GrpHdr/NbOfTxs) but has 1; it may be cut",
+            Sentence("formats.control_differs", stated="2", where="GrpHdr/NbOfTxs", found="1"),
         ),
         (
             document((Batch((Payment(iban=IBAN),)),)).replace(
                 b"</Document>", b'<s:Signature xmlns:s="http://www.w3.org/2000/09/xmldsig#"/></Document>'
             ),
-            "is signed; a changed copy would be refused by the bank; correct it at the source",
+            Sentence("pain001.is_signed"),
         ),
         (
             document((Batch((Payment(iban=IBAN),)),)).replace(
                 b"</PmtInf>", b"<SplmtryData><Envlp><FileHash>1</FileHash></Envlp></SplmtryData></PmtInf>"
             ),
-            "is signed",
+            Sentence("pain001.is_signed"),
         ),
     ],
 )
-def test_what_must_not_be_changed_is_not(data, sentence):
+def test_what_must_not_be_changed_is_not(data, why):
     message = read(data)
     assert message.payments.height == 1
-    assert str(pain001.obstacle(message)).startswith(f"The file {sentence}")
+    says(pain001.obstacle(message), why, file="formats.the_file")
     with pytest.raises(AssertionError):
         pain001.kept(data, message, pl.Series([True]), "release")
     with pytest.raises(AssertionError):
@@ -303,19 +305,24 @@ def test_what_must_not_be_changed_is_not(data, sentence):
 
 
 @pytest.mark.parametrize(
-    ("dialect", "payment", "name", "sentence"),
+    ("dialect", "payment", "name", "why"),
     [
-        (Dialect("pain.001.003.03"), Payment(), "x" * 71, "more than the 70 characters that pain.001.003.03"),
-        (Dialect(), Payment(), "x" * 141, "more than the 140 characters"),
-        (Dialect(), Payment(), "Ada\nQuillon", "a character that XML or a name cannot hold"),
-        (Dialect(), Payment(), "Ada\ufffe", "a character that XML or a name cannot hold"),
-        (Dialect(), Payment(), "Ada\ud800", "a character that XML or a name cannot hold"),
-        (Dialect(), Payment(name=None), "Ada", "no element for the name"),
+        (
+            Dialect("pain.001.003.03"),
+            Payment(),
+            "x" * 71,
+            Sentence("pain001.new_name_too_long", chars_max=70, version="pain.001.003.03"),
+        ),
+        (Dialect(), Payment(), "x" * 141, Sentence("pain001.new_name_too_long", chars_max=140)),
+        (Dialect(), Payment(), "Ada\nQuillon", Sentence("pain001.new_name_not_in_xml")),
+        (Dialect(), Payment(), "Ada\ufffe", Sentence("pain001.new_name_not_in_xml")),
+        (Dialect(), Payment(), "Ada\ud800", Sentence("pain001.new_name_not_in_xml")),
+        (Dialect(), Payment(name=None), "Ada", Sentence("pain001.no_element_for_name")),
     ],
 )
-def test_a_name_that_the_file_cannot_hold_is_told(dialect, payment, name, sentence):
+def test_a_name_that_the_file_cannot_hold_is_told(dialect, payment, name, why):
     message = read(document((Batch((replace(payment, iban=IBAN),)),), dialect))
-    assert sentence in str(pain001.name_obstacle(message, 1, name))
+    says(pain001.name_obstacle(message, 1, name), why)
 
 
 @settings(deadline=None)
