@@ -84,5 +84,5 @@ def test_a_full_database_is_the_disks_and_a_damaged_one_is_not(tmp_path):
     is_the_disks = [is_full_or_failed(error) for error in (full, read_only, no_file, no_table, no_database)]
     assert is_the_disks == [True, True, True, False, False]
     assert not is_full_or_failed(error_of(lambda: closed.execute("SELECT 1")))
-    assert "disk is full" in str(write_failed(path, full))
+    says(write_failed(path, full), "files.not_writable_make_room", "files.disk_full", path=path)
     assert [sqlite_code(error) for error in (no_table, no_database)] == ["SQLITE_ERROR", "SQLITE_NOTADB"]

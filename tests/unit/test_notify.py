@@ -6,6 +6,7 @@ from functools import partial
 
 import anyio
 import pytest
+from refusals import said
 
 from pipeline.jobs.notify import notify
 from schemas.notification import Notification
@@ -44,20 +45,20 @@ def test_a_mistake_elsewhere_in_the_configuration_hides_no_notification(told, tm
 @pytest.mark.parametrize(
     ("lines", "program", "why"),
     [
-        ((), "sys.exit(3)", "ended with status 3"),
+        ((), "sys.exit(3)", said("jobs.notify_failed", status=3)),
         ((), "sys.stdin.close()", None),
-        ((), "import time; time.sleep(60)", "no answer within 0.5 s"),
+        ((), "import time; time.sleep(60)", said("jobs.no_answer_within", wait_max_s=0.5)),
         (('command = ["/no/such/program"]',), "", "No such file"),
         (('webhook_env = "NOWHERE"',), "", "NOWHERE"),
         (('webhook_env = "COP_CLIENT_SECRET"',), "", "webhook: it must start with https://"),
-        ((), "", "give one of command"),
-        (('command = ["x"]', 'webhook_env = "Y"'), "", "give one of command"),
+        ((), "", said("config.notify_needs_one_target")),
+        (('command = ["x"]', 'webhook_env = "Y"'), "", said("config.notify_needs_one_target")),
     ],
 )
 def test_a_notification_that_fails_is_one_sentence_and_no_error(told, lines, program, why):
-    said = told(*lines, program=program, wait_max_s=0.5 if "sleep" in program else 60.0)
-    assert (said is None) if why is None else (why in said)
-    assert "hunter2" not in str(said)
+    failure = told(*lines, program=program, wait_max_s=0.5 if "sleep" in program else 60.0)
+    assert (failure is None) if why is None else (why in failure)
+    assert "hunter2" not in str(failure)
 
 
 def test_without_the_section_nobody_is_notified(tmp_path):

@@ -529,7 +529,7 @@ def test_the_manifest_has_the_policy_of_a_split_and_verify_checks_its_files(fold
     says(found["split"].detail, "evidence.split_by", name="Mara", files=files)
     (folder / "release.csv").write_text("")
     found = {str(finding.what): finding for finding in verify(VerifyJob(folder), now=NOW)}
-    assert f"precheck split {folder} writes it again" in str(found["release.csv"].detail)
+    says(found["release.csv"].detail, "runs.rewrite_by_command", command=f"precheck split {folder}")
 
 
 def test_a_split_whose_record_was_changed_is_found(folder_of, split_of):
@@ -558,7 +558,7 @@ def test_a_workbook_that_corrects_nothing_is_told_so(folder_of):
     folder = folder_of(CLOSE, reported=True)
     workbook = decided(folder, {})
     done = fixed(folder, accept=(), decisions=workbook)
-    assert done.before_next.startswith(f"{workbook} corrects no row")
+    assert done.before_next.startswith(said("review.corrects_no_row", file=workbook))
     assert done.next_step.endswith(f"--decisions {workbook}")
 
 

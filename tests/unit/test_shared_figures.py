@@ -25,7 +25,7 @@ def test_quota_names_the_ledger_in_which_a_profile_counts(call):
     done = call("quota")
     assert done.exit_code == 0
     assert said("jobs.cap_is_shared", profile="production", ledger=LEDGER) in done.output
-    assert "No daily cap" not in done.output
+    assert said("terminal.no_cap_used") not in done.output
 
 
 @pytest.mark.parametrize("words", [("set/pay.csv",), ("set", "--work", "work")])

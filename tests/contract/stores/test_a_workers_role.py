@@ -6,7 +6,7 @@ import anyio
 import psycopg
 import pytest
 from postgres import LEDGER_KEY, RUNNER, clocks, database_of
-from refusals import refused
+from refusals import refused, said
 from shared_ledgers import ask_all
 from tables import for_each
 
@@ -231,16 +231,16 @@ def test_lines_that_were_made_up_or_copied_from_another_run_are_noticed(worker, 
 
 
 @pytest.mark.parametrize(
-    ("grant", "said"),
+    ("grant", "power"),
     [
         ("UPDATE (used) ON precheck.daily_cap", "may also UPDATE daily_cap.used"),
         ("INSERT ON precheck.purge", "INSERT purge.name_count"),
         ("UPDATE ON precheck.answer", "UPDATE answer.matched_name"),
-        ("keeper", "may change tables"),
-        ("pg_write_all_data", "may delete lines"),
+        ("keeper", said("inspection.may_change_tables")),
+        ("pg_write_all_data", said("inspection.may_delete")),
     ],
 )
-def test_the_check_says_what_the_role_can_really_do(worker, ledger_desk, grant, said):
+def test_the_check_says_what_the_role_can_really_do(worker, ledger_desk, grant, power):
     def found():
         with cared_for(ledger_desk.url(), clocks()) as care:
             findings = care.findings(LEDGER_KEY, is_restored=False)
@@ -257,4 +257,4 @@ def test_the_check_says_what_the_role_can_really_do(worker, ledger_desk, grant, 
             db.execute(f"REVOKE {grant} FROM {RUNNER}")
             db.execute(f"ALTER ROLE {RUNNER} INHERIT")
     assert is_wrong
-    assert said in sentence
+    assert power in sentence

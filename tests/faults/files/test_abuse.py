@@ -4,6 +4,8 @@ import contextlib
 import json
 import sqlite3
 
+from refusals import said
+
 UK = {"name": "Ada Quillon", "sort_code": "010203", "amount": "1.00"}
 NAMES = [f"Guess Number{chr(65 + n)}" for n in range(20)]
 REASON = "umbrella company: forty contractors are paid to one account"
@@ -112,7 +114,7 @@ def test_h_unknown_accounts_in_sequence_look_like_enumeration(desk, bank, words,
             assert not desk("run", desk.payments(rows, f"{name}.csv"), *words(running), "--quiet").status
     warned = {
         name: sum(
-            "looks like enumeration" in row["check_reason"] for row in desk.outcomes(f"{name}.precheck")
+            said("rule.enumeration") in row["check_reason"] for row in desk.outcomes(f"{name}.precheck")
         )
         for name in files
     }
