@@ -133,19 +133,22 @@ PROXY = 'proxy = "environment"'
 
 
 @for_each(
-    ("pattern", "replacement", "what", "status", "said"),
+    ("pattern", "replacement", "what", "status", "why"),
     [
-        (TOKEN, f'token_url = "{NOWHERE}"', "token", 75, r"no answer \([A-Z].*\); check token_url"),
-        (TOKEN, rf"\g<0>\n{AWAY}", "TLS", 75, "check proxy_url and the network"),
-        (BASE, rf"\g<0>\n{PROXY}", "TLS", 75, "check HTTPS_PROXY and the network"),
-        (BASE, f'base_url = "{NOWHERE}"', "TLS", 75, "the environment names a proxy, which precheck"),
-        (AUTHORITY, 'ca_file = "gone.pem"', "TLS", 78, r"ca_file .*gone\.pem: cannot be read"),
-        (AUTHORITY, "", "TLS", 78, "set ca_file to the authority"),
-        (TOKEN, rf'\g<0>\n{AWAY}\nproxy_credentials_env = "NONE"', "TLS", 78, "NONE is not set"),
+        (TOKEN, f'token_url = "{NOWHERE}"', "token", 75,
+         Sentence("transport.token_no_answer", kind=re.compile("^[A-Z]"))),
+        (TOKEN, rf"\g<0>\n{AWAY}", "TLS", 75, Sentence("transport.proxy_unreachable", address="proxy_url")),
+        (BASE, rf"\g<0>\n{PROXY}", "TLS", 75, Sentence("transport.proxy_unreachable", address="HTTPS_PROXY")),
+        (BASE, f'base_url = "{NOWHERE}"', "TLS", 75, Sentence("transport.proxy_unused")),
+        (AUTHORITY, 'ca_file = "gone.pem"', "TLS", 78,
+         Sentence("transport.tls_file_unreadable", what="ca_file", path="gone.pem")),
+        (AUTHORITY, "", "TLS", 78, Sentence("transport.name_issuing_authority", authority="ca_file")),
+        (TOKEN, rf'\g<0>\n{AWAY}\nproxy_credentials_env = "NONE"', "TLS", 78,
+         Sentence("sections.variable_not_set", variable="NONE")),
     ],
 )  # fmt: skip
 def test_what_is_in_the_way_is_named_with_what_to_change(
-    changed, monkeypatch, pattern, replacement, what, status, said
+    changed, monkeypatch, pattern, replacement, what, status, why
 ):
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("NO_PROXY", "")
@@ -153,7 +156,7 @@ def test_what_is_in_the_way_is_named_with_what_to_change(
 
     found = findings[f"cop {what}"]
     assert found.exit_code == status
-    assert re.search(said, str(found.detail)), str(found.detail)
+    says(found.detail, why)
 
 
 @for_each(
