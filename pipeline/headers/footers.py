@@ -177,7 +177,7 @@ def subtotals_of(
     One that no word calls a total adds up two payments or more, since a subtotal or from the first. The total
     of all payments is left to `footers_of`. Takes the same tables, and finds nothing without positions.
     """
-    has_account = pl.any_horizontal(pl.col(_ACCOUNT).str.contains("[0-9]").fill_null(value=False))
+    has_account = pl.coalesce(_ACCOUNT).str.contains("[0-9]").fill_null(value=False)
     candidates = payments.select((~has_account & pl.col("amount").is_not_null()).arg_true()).to_series()
     if candidates.is_empty() or positions is None:
         return []

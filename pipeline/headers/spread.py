@@ -10,7 +10,7 @@ from pipeline.headers.footers import label_of
 from pipeline.headers.words import LEGAL_FORMS, NOT_PAID
 from pipeline.rules.unasked import ROW_COMMENTED, ROW_CONTINUED
 
-_MARK = r"^\s*(?://|/\*|<!--|--\s*[\p{L}\p{N}]|#%s)"
+_MARK = r"^(?://|/\*|--\s*[\p{L}\p{N}]|#%s)"
 _IN_NAME, _IN_FIRST_CELL = _MARK % "", _MARK % r"\s"  # `#2` may be an id
 _ENDS_OPEN = re.compile(
     r".*(?:[&+,/-]| (?:and|und|et|y|e|en|og|och|van|von|de|of|der|di|del|della|für|for|the|la))"
@@ -22,21 +22,27 @@ def defects_of_rows(payments: pl.DataFrame, original: pl.DataFrame, lacking: pl.
     """Return the defect of each row, or null; `lacking` are the rows without an account, in order."""
     none = pl.repeat(None, payments.height, dtype=pl.String, eager=True)
     names, first = payments["name"], original.to_series(0)
-    commented = names.str.contains(_IN_NAME) | names.str.contains_any(
-        [*NOT_PAID], ascii_case_insensitive=True
-    )
-    rows = set(commented.arg_true())
-    marked = first.str.contains(_IN_FIRST_CELL).arg_true() if first.dtype == pl.String else ()
+    rows = {
+        *names.str.contains_any([*NOT_PAID], ascii_case_insensitive=True).arg_true(),
+        *_marked(names, _IN_NAME),
+    }
+    marked = _marked(first, _IN_FIRST_CELL) if first.dtype == pl.String else ()
     rows.update(marked if 2 * len(marked) < payments.height else ())
     spread = {*_ibans(payments), *_names(payments, original, lacking)} - rows
     return none.scatter(sorted(rows), ROW_COMMENTED).scatter(sorted(spread), ROW_CONTINUED)
 
 
+def _marked(cells: pl.Series, mark: str) -> pl.Series:
+    """Return the rows whose cell begins with this mark; few begin with any sign."""
+    rows = (cells < "0").arg_true()
+    return rows.filter(cells.gather(rows).str.contains(mark))
+
+
 def _ibans(payments: pl.DataFrame) -> Iterator[int]:
     """Yield the rows whose IBAN is whole only with the one of the next row, which has no amount."""
-    is_whole = pl.col("iban").str.replace_all(PUNCTUATION, "").str.contains(IBAN)
-    rest = pl.col("amount").is_null() & pl.col("name").is_null() & ~is_whole
-    for row in payments.select(rest.arg_true()).to_series():
+    rests = payments.select((pl.col("amount").is_null() & pl.col("name").is_null()).arg_true()).to_series()
+    compact = payments["iban"].gather(rests).str.replace_all(PUNCTUATION, "")
+    for row in rests.filter(~compact.str.contains(IBAN)):
         above, below = payments["iban"][max(0, row - 1)], payments["iban"][row]
         if row and above and is_iban(above + below) and not is_iban(above):
             yield from (row - 1, row)

@@ -6,12 +6,12 @@ is a payment; direct debits and their instructions are reported and never checke
 
 import re
 
-from pipeline.formats.bacs18.reading import read as read
-from pipeline.formats.bacs18.writing import fitted as fitted
-from pipeline.formats.bacs18.writing import kept as kept
-from pipeline.formats.bacs18.writing import name_obstacle as name_obstacle
-from pipeline.formats.bacs18.writing import obstacle as obstacle
-from pipeline.formats.bacs18.writing import renamed as renamed
+from pipeline.formats.bacs18.payments import fitted as fitted
+from pipeline.formats.bacs18.payments import kept as kept
+from pipeline.formats.bacs18.payments import name_obstacle as name_obstacle
+from pipeline.formats.bacs18.payments import obstacle as obstacle
+from pipeline.formats.bacs18.payments import read as read
+from pipeline.formats.bacs18.payments import renamed as renamed
 from pipeline.formats.foreign import what_else_it_is
 from pipeline.formats.message import split_obstacle as split_obstacle
 from pipeline.formats.table import load as load

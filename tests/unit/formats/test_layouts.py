@@ -12,7 +12,7 @@ from refusals import refused, says
 from pipeline.errors import ConfigurationError, InputError, OutputError, UsageError
 from pipeline.formats.edits import edited
 from pipeline.formats.layouts import LAYOUTS, BankLayout, layout_formats, model
-from pipeline.formats.layouts.totals import hundredths
+from pipeline.formats.layouts.reading import hundredths
 from pipeline.formats.table import ReadingOptions
 from pipeline.wording import Sentence
 
