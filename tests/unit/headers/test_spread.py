@@ -45,7 +45,6 @@ def row(name, at=0, amount="10.00"):
         "--do not use: Bea Marrow",
         "// Bea Marrow",
         "/* Bea Marrow */",
-        "<!-- Bea Marrow -->",
         "DO NOT PAY Bea Marrow",
         "Bea Marrow (do not pay)",
         "Bea Marrow - nicht zahlen!",
