@@ -141,7 +141,8 @@ def test_plan_tells_the_same(desk, january, february):
     done = desk("plan", february, "--compare-with", january)
 
     assert done.status == 0
-    assert "1 payment: other account; 1 payment: other name; 1 payment: new payee" in done.out
+    kinds = said("changes.account_changed"), said("changes.name_changed"), said("changes.payee_new")
+    assert "; ".join(f"1 payment: {kind}" for kind in kinds) in done.out
     assert "**2345" in done.out
     assert not (desk.folder / "february.precheck").exists()
 

@@ -291,7 +291,7 @@ def test_nothing_is_added_to_a_sealed_ledger_without_the_key(desk, folder, words
     (folder / "outcomes.csv").unlink()
     refused = desk(*words)
     assert refused.status == 78
-    assert said("stores.ledger_needs_signing_key") + "; name the signing key with --sign-with" in refused.err
+    assert said("stores.ledger_needs_signing_key") + "; " + said("advice.name_signing_key") in refused.err
 
 
 def test_a_folder_that_was_not_signed_is_adopted_by_an_explicit_word_that_is_recorded(desk, words, signing):

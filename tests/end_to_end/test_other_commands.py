@@ -88,7 +88,7 @@ def test_plan_tells_how_the_currency_is_known(desk, sandbox, file):
     planned = desk("plan", file, *sandbox.using("sandbox"))
 
     told = " ".join(planned.out.split())
-    assert f"4 rows {said('terminal.as_uk_account')}; 1 row unknown" in told
+    assert f"4 rows {said('terminal.as_uk_account')}; 1 row {said('terminal.currency_unknown')}" in told
 
 
 def test_plan_as_json_of_an_unusable_file_prints_no_document(desk, sandbox):
@@ -216,7 +216,7 @@ def test_init_writes_a_configuration_that_only_lacks_what_is_yours(desk):
     explained = desk("doctor", "--profile", "production")
     assert explained.status == 78
     assert "COP_CLIENT_SECRET" in explained.out
-    assert "configuration: precheck.toml, profile production" in explained.out
+    assert said("doctor.configuration") + ": precheck.toml, profile production" in explained.out
 
 
 def test_init_names_a_doctor_that_tries_what_it_wrote(desk):
@@ -236,7 +236,8 @@ def test_doctor_without_a_profile_says_that_the_configuration_was_not_tried(desk
 
     assert (before.status, after.status) == (0, 0)
     assert "not tried" not in before.err
-    assert re.search(r"not tried: precheck\.toml exists.*--profile", after.out)
+    untried = said("doctor.configuration_not_tried", path="precheck.toml")
+    assert f"{said('doctor.not_tried')}: {untried}" in after.out
 
 
 def test_a_sample_replaces_no_file_unless_told_to(desk):
@@ -279,7 +280,9 @@ def test_doctor_finds_the_sandbox_well_in_one_line_each(desk, sandbox, profile, 
 
     assert finished.status == 0
     assert re.findall(r"^[ok-]+ +([\w ]+):", finished.out, re.MULTILINE) == lines
-    assert re.findall(r"^- +(\w+) answers: not tested", finished.out, re.MULTILINE) == [
+    untried = said("doctor.listing_not_tried"), said("doctor.answers_not_tried")
+    asked_by_a_run = rf"^- +(\w+) answers: (?:{'|'.join(map(re.escape, untried))})$"
+    assert re.findall(asked_by_a_run, finished.out, re.MULTILINE) == [
         line.split()[0] for line in lines if line.endswith("answers")
     ]
     assert len(finished.out.splitlines()) == len(lines)
@@ -327,8 +330,9 @@ def test_explain_tells_what_a_code_says_and_what_to_do(desk):
     assert (shown.status, shown.err) == (0, "")
     assert shown.out.startswith("BANM\n")
     assert re.search(r"outcome +no match", shown.out)
-    assert re.search(r"does not say +that the name is wrong", shown.out)
-    assert re.search(r"to do +Make sure that you are paying a business", shown.out)
+    told = " ".join(shown.out.split())
+    assert said("explain.does_not_say") + " " + said("explain.type_differs") in told
+    assert "to do " + said("explain.change_type_to_business") in told
 
 
 def test_explain_lists_every_code_and_refuses_what_is_none(desk):

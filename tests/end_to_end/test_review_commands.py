@@ -378,5 +378,5 @@ def test_fix_that_was_told_to_correct_nothing_says_that_no_payment_file_was_writ
     done = checked("fix", FOLDER)
 
     assert done.status == 0
-    assert "\nNo payment file was written.\nTo correct the file, decide in a copy of the workbook" in done.out
+    assert f"\n{said('review.no_file_written')}\n{said('review.decide_in_a_copy')}" in done.out
     assert not list((checked.folder / FOLDER).glob("corrected*"))

@@ -12,6 +12,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 from desk import WARM
+from refusals import said
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = Path(sys.executable).parent
@@ -254,4 +255,6 @@ def test_nightly_script_passes_on_why_a_file_cannot_be_used(terminal, nightly, d
         f"./{nightly.name} gone.csv 2>>precheck.log", PRECHECK_CONFIG=str(sandbox.config)
     )
     assert (status, "stopped with 65" in printed) == (65, True)
-    assert "gone.csv: cannot be read" in (desk.folder / "precheck.log").read_text("utf-8")
+    assert said("stages.file_unreadable", path="gone.csv") in (desk.folder / "precheck.log").read_text(
+        "utf-8"
+    )

@@ -131,7 +131,10 @@ def test_a_sheet_of_a_csv_is_a_word_that_does_not_fit(desk):
 
     assert finished.status == 2
     assert finished.sentences == [
-        "precheck: " + said("stages.not_a_workbook", where="payments.csv") + "; leave out --sheet"
+        "precheck: "
+        + said("stages.not_a_workbook", where="payments.csv")
+        + "; "
+        + said("advice.name_no_sheet")
     ]
 
 

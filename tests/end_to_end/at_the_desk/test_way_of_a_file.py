@@ -454,7 +454,7 @@ def test_pages_say_what_can_be_done_and_call_fields_and_files_what_they_are(revi
     unchecked = page.partition('id="row-18"')[2].partition("</tr>")[0]
     assert "administrator can change the policy" in unchecked
     assert "Correct your file with" not in unchecked
-    assert "IBAN: the check digits" in page
+    assert "IBAN: " + said("rule.iban_check_digits", "page") in page
     assert not re.search("(iban|account_number|sort_code): ", page)
     assert "<bdi>1,980.00</bdi>" in reviewer.get(f"/files/{reviewed}/rows/16").text
     assert "did not match or could not be checked" in reviewer.get(f"/files/{reviewed}/release").text
