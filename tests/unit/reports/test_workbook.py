@@ -215,9 +215,9 @@ def test_the_list_of_a_row_offers_what_the_policy_can_follow_and_says_what_to_wr
     close = {**CLOSE, "matched_name": "Ada Q"}
     rejected = {"outcome": "rejected", "code": "NAME_MISSING", "action": "correct_row"}
     outcomes = [{}, close, {**close, "code": "CMTC"}, ANNM, rejected, {}]
-    said = [WarningCount(code="PAYMENT_REPEATED", row_count=1, rows=[6], every_row=[6])]
+    warned = [WarningCount(code="PAYMENT_REPEATED", row_count=1, rows=[6], every_row=[6])]
     policy = {"close_match": "review", "CMTC": "hold", "PAYMENT_REPEATED": "hold"}
-    summary = summary_of(warning_codes=said)
+    summary = summary_of(warning_codes=warned)
     summary = summary.model_copy(update={"input": summary.input.model_copy(update={"row_count": 6})})
     rows = payments_of(*[{"name": "Ada"}] * 6).join(outcomes_of(*outcomes), on="row")
     path = write_workbook(summary, listed(summary, rows, as_verdicts(policy)), tmp_path, outcome_name="")
