@@ -16,6 +16,7 @@ from pipeline.headers.meaning import (
     BARE_ACCOUNT,
     UNKNOWN,
     HeaderMeaning,
+    Rank,
     Side,
     What,
     is_code_of_bank,
@@ -67,7 +68,7 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
     filled = {header: meant for header, meant in theirs.items() if cells.is_filled(header)}
     # If no column has accounts, an empty one is read: each row then reports what is missing.
     has_accounts = bool({"iban", "account_number"} & _whats(filled))
-    kept = _marked_first(filled, cells) if has_accounts else {} if _unread_ibans(cells) else theirs
+    kept = _marked_first(filled, cells) if has_accounts else {} if unread_ibans(cells) else theirs
     bare = [header for header, meant in candidates.items() if _is_bare(meant) and header not in theirs]
     why_not = dict.fromkeys(bare, rule_of("no stated owner, so taken for your own next to the payee's"))
     choices = []
@@ -206,7 +207,8 @@ def _by_look(meant: HeaderMeaning, header: str, cells: ColumnCells) -> HeaderMea
         return UNKNOWN
     if meant.what == What.COUNTER and cells.varies([header]) and cells.are(header, IBAN, without=PUNCTUATION):
         return meant._replace(what="iban")
-    if meant.what == "account_number" and cells.are(header, IBAN, without=PUNCTUATION):
+    is_holders = meant.rank is Rank.HOLDER and is_column_of(Cue.IBAN, header)  # `IBAN of account owner`
+    if (meant.what == "account_number" or is_holders) and cells.are(header, IBAN, without=PUNCTUATION):
         return meant._replace(what="iban")
     return meant
 
@@ -217,12 +219,13 @@ def _refuse_unread_accounts(choices: Sequence[ColumnChoice], cells: ColumnCells)
     if chosen is None:
         return
     first = chosen.sources[0]
-    for header in _unread_ibans(cells):
+    for header in unread_ibans(cells):
         if cells.differ(first, [header]):
             raise either("iban", [first, (header,)], cells, what=THE_PAYEES_ACCOUNT)
 
 
-def _unread_ibans(cells: ColumnCells) -> list[str]:
+def unread_ibans(cells: ColumnCells) -> list[str]:
+    """Return the columns of IBANs that vary and whose headers have no meaning."""
     return [
         header
         for header in cells.headers

@@ -162,7 +162,11 @@ def _choices(
         read = {**mapped, **{choice.field: choice.sources for choice in choices}}
         of_accounts = [read.get(field, ()) for field in (*ACCOUNT_FIELDS, "sort_code")]
         accounts = [header for sources in of_accounts for parts in sources for header in parts]
-        choices += payee.choose(left, accounts)
+        names = payee.choose(left, accounts)
+        only = [choice for choice in choices if choice.rule == unread_names.ONLY_ACCOUNT]
+        if only and not (names and unread_names.is_owner_of_only_accounts(names[0], only, left)):
+            choices = [choice for choice in choices if choice not in only]
+        choices += names
     return choices
 
 

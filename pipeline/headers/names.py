@@ -40,6 +40,7 @@ class Candidate(NamedTuple):
     headers: tuple[str, ...]
     rank: Rank
     meant: HeaderMeaning
+    kind_of: str | None = None  # the party of the account, for `Lead tenant` beside `Tenant sort code`
 
     @property
     def says_role(self) -> bool:

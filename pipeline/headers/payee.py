@@ -54,6 +54,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     parties = {one for header in accounts if (one := party_of(header)) is not None}
     party = min(parties) if len(parties) == 1 else None  # the party that the headers of the account name
     names = [_of_bank_account(name, seen, cells) for name in seen.whole]
+    names = names if party is None else _with_kind(names, cells, party=party, accounts=accounts)
     names = unread_names.with_payment_names(names, accounts, cells, seen)
     why_not = dict.fromkeys(seen.codes, rule_of("no name in its cells"))
     for left_of, why in (
@@ -148,7 +149,7 @@ def _of_bank_account(name: Candidate, seen: NameColumns, cells: ColumnCells) -> 
 
 
 def _is_of(name: Candidate, party: str | None) -> bool:
-    return party is not None and party_of(name.headers[0]) == party
+    return party is not None and party in (name.kind_of, party_of(name.headers[0]))
 
 
 def _or_parents(
@@ -158,6 +159,25 @@ def _or_parents(
     if party not in (Cue.PARENT.value, Cue.RELATIVE.value):
         return names
     return [*seen.parents, *(name for name in names if name.rank in (Rank.HOLDER, Rank.PAYEE))]
+
+
+def _with_kind(
+    names: list[Candidate], cells: ColumnCells, *, party: str, accounts: Sequence[str]
+) -> list[Candidate]:
+    """Take `Lead tenant` for the owner of `Tenant sort code`: in English, the last word is who it is."""
+    of_uk = [header for header in accounts if is_column_of(Cue.SORT_CODE, header)]
+    owners = {word for header in of_uk for word in tokens_of(header) if party_of(word) == party}
+    kinds = [
+        (header,)
+        for header in cells.headers
+        for *before, last in [["", *tokens_of(header)]]
+        if last in owners and before[1:] and not any(map(cue_of, before))
+    ]
+    is_one = len(kinds) == 1 and are_parties(kinds[0][0], cells) and cells.varies(kinds[0])
+    if not is_one or any(_is_of(name, party) for name in names):
+        return names
+    kind = Candidate(kinds[0], Rank.SUBJECT, meaning(next(iter(owners))), party)
+    return [*(name for name in names if name.headers not in kinds), kind]
 
 
 def _of_party(
@@ -170,7 +190,7 @@ def _of_party(
     if party is None:
         is_of_people = any(_are_people(name, cells) for name in names)
         return [name for name in names if not (is_of_people and name.meant.subject is Cue.AGENCY)]
-    left = [name for name in names if party_of(name.headers[0]) in (None, party)]
+    left = [name for name in names if name.kind_of or party_of(name.headers[0]) in (None, party)]
     if names and not left:
         account = next(header for header in accounts if party_of(header) == party)
         raise ColumnsRefused(

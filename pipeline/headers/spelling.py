@@ -43,7 +43,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[£€]")
 _NO_WORDS = re.compile(
-    r"(?<=\w)(?:__[cr]$|_id(?=/)|[*:](?:innen|in|r)\b)|(?<=\w\w\w)(?:[.·](?:es?|s))+(?!\w)"
+    r"(?<=\w)(?:__[cr]$|_id(?=/)|[*:](?:innen|in|r)\b|/r\b)|(?<=\w\w\w)(?:[.·](?:es?|s))+(?!\w)"
 )
 """Endings of Salesforce's own fields, and of words for people of every gender."""
 BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]?")

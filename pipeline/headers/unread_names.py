@@ -5,13 +5,14 @@ cells show that it is the payee's. A word that only the headers of a name and an
 even if it is unknown: `Zorblex name` and `Zorblex IBAN`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl
 
 from pipeline.headers import parties
-from pipeline.headers.account_patterns import IBAN, PUNCTUATION
-from pipeline.headers.cells import ColumnCells, comparable
+from pipeline.headers.account import unread_ibans
+from pipeline.headers.account_patterns import IBAN, PUNCTUATION, holds_account
+from pipeline.headers.cells import SAMPLE_ROWS, ColumnCells, comparable
 from pipeline.headers.choice import PART_OF_THE_NAME, ColumnChoice, either, pair, refuse_differing
 from pipeline.headers.meaning import HeaderMeaning, Rank, Side, What, meaning
 from pipeline.headers.names import Candidate, NameColumns, may_be_codes
@@ -23,6 +24,11 @@ _MOSTLY = 0.75
 _ONE_WORD = r"^\p{Lu}\p{Ll}+(?:-\p{Lu}\p{Ll}+)?$"
 _LIKE_A_WORD = r"^\p{Lu}[\p{L}'. -]+$"
 _ACCOUNTS, _OF_BANK = ("iban", "account_number"), ("sort_code", "bic")
+_ROLES, _PEOPLE = (Rank.HOLDER, Rank.PAYEE), (Rank.SUBJECT, Rank.PLAIN, Rank.PART)
+_PAID = (None, Cue.PERSON, Cue.SUPPLIER)
+_OTHERS = {Cue.PARENT, Cue.RELATIVE, Cue.OTHER_PERSON, Cue.PARTY, Cue.CUSTOMER, Cue.AGENCY}
+_WHOLE = (*_ROLES, Rank.PLAIN, Rank.COMPANY, None)
+ONLY_ACCOUNT = "the only account in the file"
 SHARED_WORD = "the headers of the name and the account share a word"
 _OF_PAYMENT = HeaderMeaning("name", "the payee's role", rank=Rank.PAYEE, says_name=True)
 
@@ -52,45 +58,82 @@ def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool)
     """Choose the columns of accounts, and of a name, whose headers share an unknown word.
 
     Choose none if several such words could be the payee's, or if another column may hold the accounts.
-    `taken` are the fields that are assigned already; `has_name` is true if `--map` names the name.
+    `taken` are the fields that are assigned already; `has_name` is true if `--map` names the name. If no name
+    has the word, valid accounts of no known party are chosen if `is_owner_of_only_accounts` holds for it.
 
     Raises ColumnsRefused: another column is headed as names, and differs in a row.
     """
-    accounts: dict[frozenset[str], dict[str, str]] = {}
-    names: dict[frozenset[str], list[str]] = {}
-    for header in cells.headers:
-        known, words = _rest_and_owner(header)
-        if not words or meaning(header).what not in (None, What.COMPANY) or not cells.is_filled(header):
-            continue
-        if (field := _account_of(known, header, cells)) is not None:
-            accounts.setdefault(words, {})[header] = field
-        elif _may_name(known, header, cells):
-            names.setdefault(words, []).append(header)
-    whole = {words: _whole(headers) for words, headers in names.items() if words in accounts}
-    bound = [headers for headers in whole.values() if headers is not None]
-    if len(bound) != 1 or len(accounts) != 1:
+    words, fields = _accounts_of_one(cells)
+    names = {
+        header: its
+        for header in filter(cells.is_filled, cells.headers)
+        if words <= (its := _rest_and_owner(header)[1]) and header not in fields
+        if meaning(header).what in (None, What.COMPANY) and _may_name(header, cells)
+    }
+    name, is_exact = _whole([*names]) if fields else None, {*names.values()} == {words}
+    if not names:
+        of_parties = any(meaning(_rest_and_owner(header)[0]).subject is not None for header in fields)
+        texts = cells.joined([*fields]).drop_nulls().head(SAMPLE_ROWS) if fields else ()
+        if has_name or of_parties or not all(map(holds_account, texts)):
+            return []
+    elif name is None or cells.is_constant(name) or not (is_exact or _is_kind(name, words, fields)):
         return []
-    [name], [fields] = bound, accounts.values()
-    unread = (header for header in cells.headers if header not in fields and meaning(header).what is None)
-    is_one = len(set(fields.values())) == len(fields)
-    if (
-        not is_one
-        or not set(_ACCOUNTS) & set(fields.values())
-        or cells.is_constant(name)
-        or any(cells.is_constant([header]) for header, field in fields.items() if field not in _OF_BANK)
-        or any(cells.are(header, IBAN, without=PUNCTUATION) for header in unread)
-    ):
-        return []
-    is_holder = meaning(_rest_and_owner(name[0])[0]).rank is Rank.HOLDER
-    for header in () if has_name else cells.headers:
+    is_holder = name is not None and meaning(_rest_and_owner(name[0])[0]).rank is Rank.HOLDER
+    for header in () if has_name or name is None else cells.headers:
         meant = meaning(header)
         is_less = is_holder and meant.rank not in (Rank.HOLDER, Rank.PAYEE)
         if meant.what == "name" and meant.side is not Side.OURS and not is_less:
             refuse_differing("name", name, [(header,)], cells)
-    found = {field: (header,) for header, field in fields.items()} | ({} if has_name else {"name": name})
-    return [
-        ColumnChoice(field, (headers,), SHARED_WORD) for field, headers in found.items() if field not in taken
+    rule = ONLY_ACCOUNT if name is None else SHARED_WORD
+    found = {field: (header,) for header, field in fields.items()}
+    found |= {} if has_name or name is None else {"name": name}
+    return [ColumnChoice(field, (headers,), rule) for field, headers in found.items() if field not in taken]
+
+
+def is_owner_of_only_accounts(
+    name: ColumnChoice, accounts: Sequence[ColumnChoice], cells: ColumnCells
+) -> bool:
+    """True for one payee or holder for each account, or one name if the file mentions no other party."""
+    held = [header for choice in accounts for [header] in choice.sources]
+    [first, *others] = name.sources
+    pairs = pl.DataFrame({"name": cells.joined(first), "account": cells.joined(held)}).drop_nulls()
+    is_one_each = pairs["name"].n_unique() == pairs["account"].n_unique() == pairs.unique().height > 1
+    meant = meaning(first[0])
+    if others or not is_one_each or meant.rank in _ROLES:
+        return is_one_each and not others and not meant.plain
+    beside = {cue_of(token) for one in {*cells.headers} - {*held, *first} for token in tokens_of(one)}
+    # `IBAN of the zorblex` has an owner, who may be another.
+    is_owned = any(cue_of(token) is Cue.FILLER for header in held for token in tokens_of(header))
+    return meant.rank in _PEOPLE and meant.subject in _PAID and not is_owned and beside.isdisjoint(_OTHERS)
+
+
+def _accounts_of_one(cells: ColumnCells) -> tuple[frozenset[str], dict[str, str]]:
+    """Return the unknown words above the only accounts that vary, and the field of each of their columns.
+
+    Return none if other accounts have such words, a field has two columns, or others of IBANs are unread.
+    """
+    found: dict[frozenset[str], dict[str, str]] = {}
+    for header in filter(cells.is_filled, cells.headers):
+        known, words = _rest_and_owner(header)
+        is_unread = bool(words) and meaning(header).what in (None, What.COMPANY)
+        if is_unread and (field := _account_of(known, header, cells)) is not None:
+            found.setdefault(words, {})[header] = field
+    vary = [
+        (words, fields)
+        for words, fields in found.items()
+        if (numbers := [header for header, field in fields.items() if field in _ACCOUNTS])
+        and not any(cells.is_constant([number]) for number in numbers)
     ]
+    words, fields = vary[0] if len(vary) == 1 else (frozenset[str](), {})
+    is_one = len({*fields.values()}) == len(fields) and fields.keys() >= {*unread_ibans(cells)}
+    return (words, fields) if is_one else (frozenset(), {})
+
+
+def _is_kind(headers: Sequence[str], owner: frozenset[str], accounts: Mapping[str, str]) -> bool:
+    """True for `Residuary heir` beside `Heir sort code`: in English, the last word is who it is."""
+    tokens = tokens_of(headers[0])
+    is_english = "sort_code" in accounts.values() and Cue.FILLER not in map(cue_of, tokens)
+    return is_english and owner == {_stem(parties.without_name(tokens[-1]))}
 
 
 def name_in_parts(cells: ColumnCells) -> tuple[str, ...] | None:
@@ -142,16 +185,20 @@ def _payment_words(header: str) -> set[str]:
 
 
 def _rest_and_owner(header: str) -> tuple[str, frozenset[str]]:
-    """Return a header without the words for its owner (unknown, or a company), and those words."""
+    """Return a header without the words for its owner (unknown, or else a company), and those words."""
     known, words = known_and_unknown(header)
-    owner = {word for word in known.split() if cue_of(word) is Cue.COMPANY}
+    owner = set() if words else {word for word in known.split() if cue_of(word) is Cue.COMPANY}
     rest = " ".join(word for word in known.split() if word not in owner)
     return rest, frozenset(_stem(parties.without_name(word)) for word in words | owner)
 
 
-def _may_name(known: str, header: str, cells: ColumnCells) -> bool:
+def _may_name(header: str, cells: ColumnCells) -> bool:
     """True if a column may hold the names of the party in its header, or parts of them."""
-    is_whole = meaning(known).rank in (Rank.HOLDER, Rank.PLAIN, None) and are_parties(header, cells)
+    known, _ = _rest_and_owner(header)
+    rank = meaning(known).rank
+    says_name = rank is not None or all(cue_of(word) is Cue.FILLER for word in known.split())
+    looks = (PARTY_NAMES, _LIKE_A_NAME) if says_name else (PARTY_NAMES,)
+    is_whole = rank in _WHOLE and any(are_parties(header, cells, look) for look in looks)
     is_party = meaning(header).what == What.COMPANY or parties.is_of_unknown(header)
     return (is_party and is_whole) or _is_part(known, header)
 

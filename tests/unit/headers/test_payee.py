@@ -10,6 +10,10 @@ from pipeline.headers.columns import read_columns
 from pipeline.wording import Sentence
 
 IBANS = ["DE89370400440532013000", "FR1420041010050500013M02606"]
+UK_OF = {
+    whose: {f"{whose} sort code": ["123456"] * 2, f"{whose} a/c no": ["12345678", "2" * 8]}
+    for whose in ("Tenant", "Carer's", "Zorblex's")
+}
 ADA, BO = "Ada Quillon", "Bo Marrow"
 ACME, BRILL = "Acme Joinery Ltd", "Brill Roofing Ltd"
 
@@ -551,6 +555,69 @@ def test_a_payee_who_is_named_only_where_another_is_paid():
             {"Zorblex name": [ADA, BO], "Vorblag": [ACME, BRILL], "Account name": [ADA, BO], "IBAN": IBANS},
             {"name": "Account name", "iban": "IBAN"},
         ),
+        # The account that is the same in every row is the payer's, and a firm's name is a name.
+        (
+            {
+                "Vorblag account": IBANS[:1] * 2,
+                "Raison sociale du zorblex": [ACME, BRILL],
+                "IBAN zorblex": ["FR1420041010050500013M02606", "NL91ABNA0417164300"],
+            },
+            {"name": "Raison sociale du zorblex", "iban": "IBAN zorblex"},
+        ),
+        (
+            {"Vorblag recipient": [ADA, BO], "Vorblag recipient IBAN": IBANS},
+            {"name": "Vorblag recipient", "iban": "Vorblag recipient IBAN"},
+        ),
+        # In English, the last word of a name is who it is.
+        (
+            {"Vorblag zorblex": [ADA, BO], **UK_OF["Zorblex's"]},
+            {
+                "name": "Vorblag zorblex",
+                "sort_code": "Zorblex's sort code",
+                "account_number": "Zorblex's a/c no",
+            },
+        ),
+        (
+            {"Lead tenant": [ADA, BO], **UK_OF["Tenant"]},
+            {"name": "Lead tenant", "sort_code": "Tenant sort code", "account_number": "Tenant a/c no"},
+        ),
+        (
+            {"Foster carer": [ADA, BO], **UK_OF["Carer's"]},
+            {"name": "Foster carer", "sort_code": "Carer's sort code", "account_number": "Carer's a/c no"},
+        ),
+        # Beside a payee or the only people of a file, unknown words describe its only account.
+        (
+            {"Payee": [ADA, BO], "IBAN of the zorblex": IBANS},
+            {"name": "Payee", "iban": "IBAN of the zorblex"},
+        ),
+        (
+            {"Account owner": [ADA, BO], "IBAN of account owner": IBANS},
+            {"name": "Account owner", "iban": "IBAN of account owner"},
+        ),
+        (
+            {"Employee": [ADA, BO], "Zorblex account (IBAN)": IBANS},
+            {"name": "Employee", "iban": "Zorblex account (IBAN)"},
+        ),
+        (
+            {"Name": [ADA, BO], "Zorblex account (IBAN)": IBANS},
+            {"name": "Name", "iban": "Zorblex account (IBAN)"},
+        ),
+        # Not if it has an owner, is of a known party, invalid or shared, or if other people are mentioned.
+        ({"Name": [ADA, BO], "IBAN of the zorblex": IBANS}, None),
+        ({"Payee": [ADA, BO], "Zorblex landlord IBAN": IBANS}, None),
+        (
+            {"Payee": [ADA, BO], "Zorblex IBAN": ["DE00370400440532013000", "FR0020041010050500013M02606"]},
+            None,
+        ),
+        ({"Payee": [ADA, BO], "Zorblex IBAN": IBANS[:1] * 2}, None),
+        ({"Payee": [ADA, BO, "Cy Ostrava"], "Zorblex IBAN": [*IBANS, IBANS[0]]}, None),
+        ({"Name": [ADA, BO], "Parent phone": ["1", "2"], "Zorblex IBAN": IBANS}, None),
+        ({"Pupil": [ADA, BO], "Zorblex IBAN": IBANS}, None),
+        ({"Payee": [ADA, BO], "Zorblex IBAN": IBANS, "Vorblag IBAN": IBANS[::-1]}, None),
+        # Nor if two columns end in the word, or another person comes before it.
+        ({"Lead tenant": [ADA, BO], "Other tenant": [ACME, BRILL], **UK_OF["Tenant"]}, None),
+        ({"Guarantor of tenant": [ADA, BO], **UK_OF["Tenant"]}, None),
+        ({"Zorblex name": [ADA, BO], "Vorblag zorblex name": [ACME, BRILL], "Zorblex IBAN": IBANS}, None),
         # Not where a known column has other names, two words are bound, or one account is the payer's.
         ({"Zorblex": [ADA, BO], "Zorblex IBAN": IBANS, "Payee": [ACME, BRILL]}, None),
         ({"Zorblex": [ADA, BO], "Zorblex IBAN": IBANS, "Name": [ACME, BRILL]}, None),
