@@ -164,7 +164,7 @@ def _choices(
         accounts = [header for sources in of_accounts for parts in sources for header in parts]
         names = payee.choose(left, accounts)
         only = [choice for choice in choices if choice.rule == unread_names.ONLY_ACCOUNT]
-        if only and not (names and unread_names.is_owner_of_only_accounts(names[0], only, left)):
+        if only and not (names and unread_names.may_own(names[0], only, left)):
             choices = [choice for choice in choices if choice not in only]
         choices += names
     return choices

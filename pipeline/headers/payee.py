@@ -54,7 +54,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     parties = {one for header in accounts if (one := party_of(header)) is not None}
     party = min(parties) if len(parties) == 1 else None  # the party that the headers of the account name
     names = [_of_bank_account(name, seen, cells) for name in seen.whole]
-    names = names if party is None else _with_kind(names, cells, party=party, accounts=accounts)
+    names = names if party is None else _with_kind(names, cells, party, accounts)
     names = unread_names.with_payment_names(names, accounts, cells, seen)
     why_not = dict.fromkeys(seen.codes, rule_of("no name in its cells"))
     for left_of, why in (
@@ -162,22 +162,18 @@ def _or_parents(
 
 
 def _with_kind(
-    names: list[Candidate], cells: ColumnCells, *, party: str, accounts: Sequence[str]
+    names: list[Candidate], cells: ColumnCells, party: str, accounts: Sequence[str]
 ) -> list[Candidate]:
     """Take `Lead tenant` for the owner of `Tenant sort code`: in English, the last word is who it is."""
-    of_uk = [header for header in accounts if is_column_of(Cue.SORT_CODE, header)]
-    owners = {word for header in of_uk for word in tokens_of(header) if party_of(word) == party}
+    words = {word for one in accounts if is_column_of(Cue.SORT_CODE, one) for word in tokens_of(one)}
     kinds = [
-        (header,)
+        Candidate((header,), Rank.SUBJECT, meaning(last), party)
         for header in cells.headers
         for *before, last in [["", *tokens_of(header)]]
-        if last in owners and before[1:] and not any(map(cue_of, before))
+        if last in words and party_of(last) == party and before[1:] and not any(map(cue_of, before))
+        if are_parties(header, cells) and cells.varies([header])
     ]
-    is_one = len(kinds) == 1 and are_parties(kinds[0][0], cells) and cells.varies(kinds[0])
-    if not is_one or any(_is_of(name, party) for name in names):
-        return names
-    kind = Candidate(kinds[0], Rank.SUBJECT, meaning(next(iter(owners))), party)
-    return [*(name for name in names if name.headers not in kinds), kind]
+    return names if len(kinds) != 1 or any(_is_of(name, party) for name in names) else [*names, *kinds]
 
 
 def _of_party(

@@ -5,7 +5,7 @@ cells show that it is the payee's. A word that only the headers of a name and an
 even if it is unknown: `Zorblex name` and `Zorblex IBAN`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import polars as pl
 
@@ -25,9 +25,8 @@ _ONE_WORD = r"^\p{Lu}\p{Ll}+(?:-\p{Lu}\p{Ll}+)?$"
 _LIKE_A_WORD = r"^\p{Lu}[\p{L}'. -]+$"
 _ACCOUNTS, _OF_BANK = ("iban", "account_number"), ("sort_code", "bic")
 _ROLES, _PEOPLE = (Rank.HOLDER, Rank.PAYEE), (Rank.SUBJECT, Rank.PLAIN, Rank.PART)
-_PAID = (None, Cue.PERSON, Cue.SUPPLIER)
+_PAID, _WHOLE = (None, Cue.PERSON, Cue.SUPPLIER), (*_ROLES, Rank.PLAIN, Rank.COMPANY, None)
 _OTHERS = {Cue.PARENT, Cue.RELATIVE, Cue.OTHER_PERSON, Cue.PARTY, Cue.CUSTOMER, Cue.AGENCY}
-_WHOLE = (*_ROLES, Rank.PLAIN, Rank.COMPANY, None)
 ONLY_ACCOUNT = "the only account in the file"
 SHARED_WORD = "the headers of the name and the account share a word"
 _OF_PAYMENT = HeaderMeaning("name", "the payee's role", rank=Rank.PAYEE, says_name=True)
@@ -59,52 +58,49 @@ def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool)
 
     Choose none if several such words could be the payee's, or if another column may hold the accounts.
     `taken` are the fields that are assigned already; `has_name` is true if `--map` names the name. If no name
-    has the word, valid accounts of no known party are chosen if `is_owner_of_only_accounts` holds for it.
+    has the word, valid accounts of no known party are chosen if it `may_own` them.
 
     Raises ColumnsRefused: another column is headed as names, and differs in a row.
     """
     words, fields = _accounts_of_one(cells)
-    names = {
-        header: its
-        for header in filter(cells.is_filled, cells.headers)
-        if words <= (its := _rest_and_owner(header)[1]) and header not in fields
-        if meaning(header).what in (None, What.COMPANY) and _may_name(header, cells)
-    }
-    name, is_exact = _whole([*names]) if fields else None, {*names.values()} == {words}
+    names = [one for one in _unread(cells) if words <= one[2] and _may_name(one[1], one[0], cells)]
+    name = (_whole([one for one, *_ in names]) if all(its == words for *_, its in names) else None) or ()
     if not names:
         of_parties = any(meaning(_rest_and_owner(header)[0]).subject is not None for header in fields)
         texts = cells.joined([*fields]).drop_nulls().head(SAMPLE_ROWS) if fields else ()
         if has_name or of_parties or not all(map(holds_account, texts)):
             return []
-    elif name is None or cells.is_constant(name) or not (is_exact or _is_kind(name, words, fields)):
+    elif not (fields and name) or cells.is_constant(name):
         return []
-    is_holder = name is not None and meaning(_rest_and_owner(name[0])[0]).rank is Rank.HOLDER
-    for header in () if has_name or name is None else cells.headers:
+    is_holder = bool(name) and meaning(_rest_and_owner(name[0])[0]).rank is Rank.HOLDER
+    for header in cells.headers if name and not has_name else ():
         meant = meaning(header)
         is_less = is_holder and meant.rank not in (Rank.HOLDER, Rank.PAYEE)
         if meant.what == "name" and meant.side is not Side.OURS and not is_less:
             refuse_differing("name", name, [(header,)], cells)
-    rule = ONLY_ACCOUNT if name is None else SHARED_WORD
-    found = {field: (header,) for header, field in fields.items()}
-    found |= {} if has_name or name is None else {"name": name}
+    rule = SHARED_WORD if name else ONLY_ACCOUNT
+    found: dict[str, tuple[str, ...]] = {field: (header,) for header, field in fields.items()}
+    found |= {"name": name} if name and not has_name else {}
     return [ColumnChoice(field, (headers,), rule) for field, headers in found.items() if field not in taken]
 
 
-def is_owner_of_only_accounts(
-    name: ColumnChoice, accounts: Sequence[ColumnChoice], cells: ColumnCells
-) -> bool:
+def may_own(name: ColumnChoice, accounts: Sequence[ColumnChoice], cells: ColumnCells) -> bool:
     """True for one payee or holder for each account, or one name if the file mentions no other party."""
     held = [header for choice in accounts for [header] in choice.sources]
-    [first, *others] = name.sources
+    [first, *others], meant = name.sources, meaning(name.sources[0][0])
     pairs = pl.DataFrame({"name": cells.joined(first), "account": cells.joined(held)}).drop_nulls()
     is_one_each = pairs["name"].n_unique() == pairs["account"].n_unique() == pairs.unique().height > 1
-    meant = meaning(first[0])
-    if others or not is_one_each or meant.rank in _ROLES:
-        return is_one_each and not others and not meant.plain
-    beside = {cue_of(token) for one in {*cells.headers} - {*held, *first} for token in tokens_of(one)}
+    cues = {cue_of(token) for one in {*cells.headers} - {*held, *first} for token in tokens_of(one)}
     # `IBAN of the zorblex` has an owner, who may be another.
     is_owned = any(cue_of(token) is Cue.FILLER for header in held for token in tokens_of(header))
-    return meant.rank in _PEOPLE and meant.subject in _PAID and not is_owned and beside.isdisjoint(_OTHERS)
+    is_only = meant.rank in _PEOPLE and meant.subject in _PAID and not (is_owned or cues & _OTHERS)
+    return is_one_each and not others and (is_only or (meant.rank in _ROLES and not meant.plain))
+
+
+def _unread(cells: ColumnCells) -> list[tuple[str, str, frozenset[str]]]:
+    """Return the filled columns without meaning, or of a company, with `_rest_and_owner`."""
+    filled = filter(cells.is_filled, cells.headers)
+    return [(one, *_rest_and_owner(one)) for one in filled if meaning(one).what in (None, What.COMPANY)]
 
 
 def _accounts_of_one(cells: ColumnCells) -> tuple[frozenset[str], dict[str, str]]:
@@ -113,27 +109,16 @@ def _accounts_of_one(cells: ColumnCells) -> tuple[frozenset[str], dict[str, str]
     Return none if other accounts have such words, a field has two columns, or others of IBANs are unread.
     """
     found: dict[frozenset[str], dict[str, str]] = {}
-    for header in filter(cells.is_filled, cells.headers):
-        known, words = _rest_and_owner(header)
-        is_unread = bool(words) and meaning(header).what in (None, What.COMPANY)
-        if is_unread and (field := _account_of(known, header, cells)) is not None:
+    for header, known, words in _unread(cells):
+        if words and (field := _account_of(known, header, cells)) is not None:
             found.setdefault(words, {})[header] = field
-    vary = [
-        (words, fields)
-        for words, fields in found.items()
-        if (numbers := [header for header, field in fields.items() if field in _ACCOUNTS])
-        and not any(cells.is_constant([number]) for number in numbers)
-    ]
-    words, fields = vary[0] if len(vary) == 1 else (frozenset[str](), {})
-    is_one = len({*fields.values()}) == len(fields) and fields.keys() >= {*unread_ibans(cells)}
+    for words, fields in [*found.items()]:
+        numbers = [header for header, field in fields.items() if field in _ACCOUNTS]
+        if not numbers or any(cells.is_constant([number]) for number in numbers):
+            del found[words]
+    [(words, fields), *others] = [*found.items()] or [(frozenset[str](), {})]
+    is_one = not others and len({*fields.values()}) == len(fields) and fields.keys() >= {*unread_ibans(cells)}
     return (words, fields) if is_one else (frozenset(), {})
-
-
-def _is_kind(headers: Sequence[str], owner: frozenset[str], accounts: Mapping[str, str]) -> bool:
-    """True for `Residuary heir` beside `Heir sort code`: in English, the last word is who it is."""
-    tokens = tokens_of(headers[0])
-    is_english = "sort_code" in accounts.values() and Cue.FILLER not in map(cue_of, tokens)
-    return is_english and owner == {_stem(parties.without_name(tokens[-1]))}
 
 
 def name_in_parts(cells: ColumnCells) -> tuple[str, ...] | None:
@@ -192,9 +177,8 @@ def _rest_and_owner(header: str) -> tuple[str, frozenset[str]]:
     return rest, frozenset(_stem(parties.without_name(word)) for word in words | owner)
 
 
-def _may_name(header: str, cells: ColumnCells) -> bool:
+def _may_name(known: str, header: str, cells: ColumnCells) -> bool:
     """True if a column may hold the names of the party in its header, or parts of them."""
-    known, _ = _rest_and_owner(header)
     rank = meaning(known).rank
     says_name = rank is not None or all(cue_of(word) is Cue.FILLER for word in known.split())
     looks = (PARTY_NAMES, _LIKE_A_NAME) if says_name else (PARTY_NAMES,)
