@@ -27,7 +27,7 @@ from pipeline.headers.account import CODE_OF_BANK, IN_PARTS
 from pipeline.headers.choice import rule_of
 from pipeline.headers.guesses import KINDS
 from pipeline.headers.meaning import _ALIASES, _GRAMMAR, CANONICAL
-from pipeline.headers.unread_names import SHARED_WORD
+from pipeline.headers.unread_names import ONLY_ACCOUNT, SHARED_WORD
 from pipeline.reports.explanations import CodesSection
 from pipeline.reports.sheets import ALL, CHANGED, REVIEWS
 from pipeline.reports.terminal import header_of
@@ -94,6 +94,7 @@ FAMILIES = {
             CANONICAL,
             CODE_OF_BANK,
             IN_PARTS,
+            ONLY_ACCOUNT,
             SHARED_WORD,
             *(each.rule for each in (*_ALIASES.values(), *_GRAMMAR)),
             *KINDS,
