@@ -12,12 +12,19 @@ from contextlib import suppress
 from math import ceil
 from pathlib import Path
 
-import aiolimiter  # noqa: F401  this and what follows: the slow imports of our tests
+import aiohttp.web  # noqa: F401  this and what follows: the slow imports of our tests
+import aiolimiter  # noqa: F401
+import anyio.pytest_plugin  # noqa: F401
+import click  # noqa: F401
 import httpx  # noqa: F401
 import hypothesis.strategies  # noqa: F401
+import jinja2  # noqa: F401
 import polars as pl  # noqa: F401
+import psycopg  # noqa: F401
 import pydantic  # noqa: F401
 import pytest
+import structlog  # noqa: F401
+import xdist.plugin  # noqa: F401
 
 
 def exit_code(seconds: float, arguments: list[str]) -> int:
