@@ -570,7 +570,7 @@ def test_the_database_of_another_program_is_refused(path, clock):
     db = sqlite3.connect(path)
     db.execute("CREATE TABLE theirs(a)")
     db.close()
-    with refused(OutputError, "stores.not_a_count_file"):
+    with refused(OutputError, "stores.not_a_count_file", path=path):
         a_quota(path, clock)
 
 
@@ -578,14 +578,14 @@ def test_the_database_of_another_program_is_refused(path, clock):
 def test_a_link_in_the_files_place_is_refused_wherever_it_leads(path, clock, target):
     a_quota(path.with_name("count"), clock).close()
     path.symlink_to(path.with_name(target))
-    with refused(OutputError, "stores.count_file_not_regular"):
+    with refused(OutputError, "stores.count_file_not_regular", path=path):
         a_quota(path, clock)
     assert not path.with_name("nothing").exists()
 
 
 def test_a_folder_in_the_files_place_is_refused(path, clock):
     path.mkdir(parents=True)
-    with refused(OutputError, "stores.count_file_not_regular"):
+    with refused(OutputError, "stores.count_file_not_regular", path=path):
         a_quota(path, clock)
 
 
@@ -648,7 +648,10 @@ def test_a_count_that_others_keep_busy_is_a_reason_to_run_again(path, clock):
         closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as db,
     ):
         holder.execute("BEGIN IMMEDIATE")
-        with refused(IncompleteError, "stores.count_file_locked", busy_max_s=30), count_errors(path):
+        with (
+            refused(IncompleteError, "stores.count_file_locked", path=path, busy_max_s=30),
+            count_errors(path),
+        ):
             db.execute("BEGIN IMMEDIATE")
 
 

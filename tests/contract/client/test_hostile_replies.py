@@ -19,11 +19,16 @@ VOP_TEXT = json.dumps(VOP_MATCH)
 
 
 @pytest.fixture(params=["cop", "vop_gateway", "vop_standard"])
-def read_match(request, response_of, check_of, request_id):
+def api_name(request):
+    return request.param
+
+
+@pytest.fixture
+def read_match(api_name, response_of, check_of, request_id):
     """Read a change of an otherwise perfect match: change(text of the document) -> bytes."""
 
     def read(change=str.encode, **headers):
-        if request.param == "cop":
+        if api_name == "cop":
             return cop.read(response_of(change(COP_TEXT), **headers), check_of(), request_id)
         check = check_of(api=ApiName.VOP_GATEWAY, account="DE89370400440532013000")
         return vop.read(response_of(change(VOP_TEXT), **headers), check, request_id)
@@ -58,8 +63,9 @@ def test_unchanged_it_is_a_match(read_match):
         pytest.param(lambda _: b"<html>Sign in</html>", id="a page"),
     ],
 )
-def test_body_that_is_not_one_json_document_in_utf_8_is_a_breach(change, read_match):
-    with refused(ContractBreachError, "apis.not_of_model"):
+def test_body_that_is_not_one_json_document_in_utf_8_is_a_breach(change, read_match, api_name):
+    model = "NameVerificationResponse" if api_name == "cop" else "VerificationOfPayeeResponse"
+    with refused(ContractBreachError, "apis.not_of_model", model=model):
         read_match(change)
 
 
@@ -164,9 +170,10 @@ def test_declaration_of_json_may_name_its_charset(content_type, read_match):
 @pytest.mark.parametrize(
     "echo", [None, "", "null", "00000000-0000-4000-8000-000000000000", "{id}, {id}0", "{id}0"]
 )
-def test_reply_without_our_correlation_id_is_for_somebody_else(echo, read_match, request_id):
+def test_reply_without_our_correlation_id_is_for_somebody_else(echo, read_match, api_name, request_id):
+    header = "x-fapi-interaction-id" if api_name == "cop" else "X-Request-ID"
     sent_back = None if echo is None else echo.format(id=request_id)
-    with refused(MisdirectedError, "apis.other_correlation_id"):
+    with refused(MisdirectedError, "apis.other_correlation_id", header=header):
         read_match(x_fapi_interaction_id=sent_back, x_request_id=sent_back)
 
 
