@@ -8,6 +8,7 @@ import pytest
 from refusals import refused
 
 from pipeline.apis import ContractBreachError, Echo, MisdirectedError, cop, echo_of, vop
+from pipeline.transport import UNREAD
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
@@ -165,6 +166,13 @@ def test_body_that_is_not_declared_json_is_a_breach(content_type, read_match):
 )
 def test_declaration_of_json_may_name_its_charset(content_type, read_match):
     assert read_match(content_type=content_type).code == "MTCH"
+
+
+def test_body_that_was_not_read_is_a_breach_and_says_why(response_of, check_of, request_id):
+    response = response_of(COP_TEXT.encode())
+    response.extensions[UNREAD] = Sentence("transport.body_oversized")
+    with refused(ContractBreachError, "transport.body_oversized"):
+        cop.read(response, check_of(), request_id)
 
 
 @pytest.mark.parametrize(
