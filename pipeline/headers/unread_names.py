@@ -24,9 +24,8 @@ _MOSTLY = 0.75
 _ONE_WORD = r"^\p{Lu}\p{Ll}+(?:-\p{Lu}\p{Ll}+)?$"
 _LIKE_A_WORD = r"^\p{Lu}[\p{L}'. -]+$"
 _ACCOUNTS, _OF_BANK = ("iban", "account_number"), ("sort_code", "bic")
-_ROLES, _PEOPLE = (Rank.HOLDER, Rank.PAYEE), (Rank.SUBJECT, Rank.PLAIN, Rank.PART)
-_PAID, _WHOLE = (None, Cue.PERSON, Cue.SUPPLIER), (*_ROLES, Rank.PLAIN, Rank.COMPANY, None)
-_OTHERS = {Cue.PARENT, Cue.RELATIVE, Cue.OTHER_PERSON, Cue.PARTY, Cue.CUSTOMER, Cue.AGENCY}
+_ROLES = (Rank.HOLDER, Rank.PAYEE)
+_WHOLE = (*_ROLES, Rank.PLAIN, Rank.COMPANY, None)
 ONLY_ACCOUNT = "the only account in the file"
 SHARED_WORD = "the headers of the name and the account share a word"
 _OF_PAYMENT = HeaderMeaning("name", "the payee's role", rank=Rank.PAYEE, says_name=True)
@@ -85,16 +84,12 @@ def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool)
 
 
 def may_own(name: ColumnChoice, accounts: Sequence[ColumnChoice], cells: ColumnCells) -> bool:
-    """True for one payee or holder for each account, or one name if the file mentions no other party."""
+    """True for one payee or holder for each account; the account beside an employee may be a bailiff's."""
     held = [header for choice in accounts for [header] in choice.sources]
     [first, *others], meant = name.sources, meaning(name.sources[0][0])
     pairs = pl.DataFrame({"name": cells.joined(first), "account": cells.joined(held)}).drop_nulls()
     is_one_each = pairs["name"].n_unique() == pairs["account"].n_unique() == pairs.unique().height > 1
-    cues = {cue_of(token) for one in {*cells.headers} - {*held, *first} for token in tokens_of(one)}
-    # `IBAN of the zorblex` has an owner, who may be another.
-    is_owned = any(cue_of(token) is Cue.FILLER for header in held for token in tokens_of(header))
-    is_only = meant.rank in _PEOPLE and meant.subject in _PAID and not (is_owned or cues & _OTHERS)
-    return is_one_each and not others and (is_only or (meant.rank in _ROLES and not meant.plain))
+    return is_one_each and not others and meant.rank in _ROLES and not meant.plain
 
 
 def _unread(cells: ColumnCells) -> list[tuple[str, str, frozenset[str]]]:
