@@ -8,6 +8,7 @@ import polars as pl
 from pipeline.headers.account_patterns import IBAN, PUNCTUATION, is_iban
 from pipeline.headers.footers import label_of
 from pipeline.headers.words import LEGAL_FORMS, NOT_PAID
+from pipeline.rules.placeholders import CELL_ERROR
 from pipeline.rules.unasked import ROW_COMMENTED, ROW_CONTINUED
 
 _MARK = r"^(?://|/\*|--\s*[\p{L}\p{N}]|#%s)"
@@ -35,7 +36,8 @@ def defects_of_rows(payments: pl.DataFrame, original: pl.DataFrame, lacking: pl.
 def _marked(cells: pl.Series, mark: str) -> pl.Series:
     """Return the rows whose cell begins with this mark; few begin with any sign."""
     rows = (cells < "0").arg_true()
-    return rows.filter(cells.gather(rows).str.contains(mark))
+    found = cells.gather(rows)
+    return rows.filter(found.str.contains(mark) & ~found.str.contains(CELL_ERROR))
 
 
 def _ibans(payments: pl.DataFrame) -> Iterator[int]:

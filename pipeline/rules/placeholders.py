@@ -5,6 +5,7 @@ In columns of accounts, BICs and LEIs they always mean an empty cell; elsewhere 
 
 import polars as pl
 
+CELL_ERROR = r"^(?i:#(N/A|GETTING_DATA|NAME\?|(REF|VALUE|DIV/0|NULL|NUM|SPILL|CALC|FIELD|BUSY)!))$"
 FIELDS_WITH_PLACEHOLDERS = ("sort_code", "account_number", "iban", "bic", "lei", "organisation_bic")
 _PUNCTUATION = r"[^\p{L}\p{N}#]"
 _NOTHING = (

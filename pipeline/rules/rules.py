@@ -15,6 +15,7 @@ from pipeline.rules.currencies import CURRENCY, DECIMALS, OTHER, USUAL_CURRENCIE
 from pipeline.rules.identifiers import HYPHENS, SCIENTIFIC
 from pipeline.rules.modulus import ModulusState
 from pipeline.rules.payee_names import ANY_INVISIBLE, INVISIBLE, LOST_FORMULA, NO_NAME, TRUTH_VALUES
+from pipeline.rules.placeholders import CELL_ERROR
 from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH, SENTENCES, UNASKED, code_of
 from pipeline.wording import Sentence
 from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX, AccountType
@@ -47,7 +48,6 @@ _DATE = (
 """A sort code such as 01-02-03 that a spreadsheet turned into a date, without hyphens."""
 _REPLACEMENT = "\ufffd"
 _PRIVATE_USE = r"\p{Co}"
-_ERROR = r"^(?i:#(N/A|GETTING_DATA|NAME\?|(REF|VALUE|DIV/0|NULL|NUM|SPILL|CALC|FIELD|BUSY)!))$"
 _WORD, _IS_WORD = r"^\P{N}*$", "rule.word_for_account"
 _SORT_CODE_LIKE = rf"^[0-9]{{2}}([./:_{HYPHENS}])[0-9]{{2}}[./:_{HYPHENS}][0-9]{{2}}$"
 _8_AMONG_OTHERS = r"^(?:.*[^0-9])?[0-9](?:[^0-9A-Za-z]?[0-9]){7}(?:[^0-9].*)?$"
@@ -69,7 +69,7 @@ def _matches(field: str, pattern: str) -> pl.Expr:
 
 def _shape(field: str, pattern: str) -> pl.Expr:
     """Return a condition on the form of a value; spreadsheet errors break another rule (CELL_ERROR)."""
-    return _present(field, ~pl.col(field).str.contains(f"{pattern}|{_ERROR}"))
+    return _present(field, ~pl.col(field).str.contains(f"{pattern}|{CELL_ERROR}"))
 
 
 def _holds_digit(field: str) -> pl.Expr:
@@ -81,7 +81,7 @@ def _is_word(field: str) -> pl.Expr:
 
 
 def _is_error(field: str) -> pl.Expr:
-    return pl.col(field).str.contains(_ERROR).fill_null(value=False)
+    return pl.col(field).str.contains(CELL_ERROR).fill_null(value=False)
 
 
 def _fault(column: str, fault: str) -> pl.Expr:
@@ -132,7 +132,7 @@ _ERROR_RULES = [
 def _format_rules(field: str, other: str, sentences: Mapping[str, str]) -> Iterator[Rule]:
     """Yield rules for values of a wrong form, by pattern; values that match `other` break other rules."""
     for pattern, key in sentences.items():
-        is_so = _matches(field, pattern) & ~pl.col(field).str.contains(f"{other}|{_ERROR}")
+        is_so = _matches(field, pattern) & ~pl.col(field).str.contains(f"{other}|{CELL_ERROR}")
         yield Rule(field, f"{field.upper()}_FORMAT", is_so, Sentence(key))
     yield Rule(field, f"{field.upper()}_FORMAT", _shape(field, "|".join([other, *sentences])))
 

@@ -56,7 +56,17 @@ def test_a_payee_that_is_commented_out_is_never_asked_about(source, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["Rem Quillon", "C# Consulting", "Marrow // Quillon Ltd", "Pay-Not Ltd", "N/A--"]
+    "name",
+    [
+        "Rem Quillon",
+        "C# Consulting",
+        "Marrow // Quillon Ltd",
+        "Pay-Not Ltd",
+        "N/A--",
+        "#REF!",
+        "#N/A",
+        "#DIV/0!",
+    ],
 )
 def test_names_with_such_signs_inside_are_names(source, name):
     assert defects(source, row(NAMES[0]), row(name, 1)) == [None, None]
