@@ -205,7 +205,8 @@ def subtotals_of(
 def _words_of_subtotal(row: _Row, *, several: bool) -> str | None:
     """Return the words of a total in a row, perhaps none beside one other cell; None if it is not a total."""
     payees = [value for field in _PAYEE if (value := row.fields[field]) is not None]
-    if holds_account(" ".join(row.cells)) or not all(map(_words_of_total, payees)):
+    is_payee = not several and any(map(_begins_like_a_total, payees))
+    if is_payee or holds_account(" ".join(row.cells)) or not all(map(_words_of_total, payees)):
         return None
     words = next(filter(None, map(_words_of_total, row.cells)), None)
     return words or ("" if several and len(row.cells) <= _CELLS_BESIDE_SUM + 1 else None)
@@ -215,6 +216,12 @@ def _words_of_total(cell: str) -> str | None:
     """Return the words of a total at the start or end of a cell, as in `Sales Total` and `Summe IT`."""
     found = _total_of_group().fullmatch(fold(cell)) if len(cell) <= _CHARS_MAX else None
     return None if found is None else _spelling()[found["first"] or found["last"]]
+
+
+def _begins_like_a_total(cell: str) -> bool:
+    """True for words after those of a total: `Total Fuels Ltd` may be a firm whose account is missing."""
+    found = _total_of_group().fullmatch(fold(cell))
+    return found is not None and found["first"] not in (None, fold(cell).rstrip(" :"))
 
 
 def likely_payment_count(original: pl.DataFrame) -> int:

@@ -161,7 +161,7 @@ def _debits_of_members(filled: Sequence[str]) -> list[str]:
 
 
 def _charges_to_payers(filled: Sequence[str]) -> list[str]:
-    """Return a column of what people are charged and one of these people, in a list that pays nobody."""
+    """Return a column of the people who owe and one of what they owe, unless the list also pays people."""
     charges = _with_any(_CHARGES, filled)
     payers = _with_any(_PAYERS, filled) if charges else []
     others = [header for header in filled if header not in charges]

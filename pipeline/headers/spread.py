@@ -12,7 +12,7 @@ from pipeline.rules.placeholders import CELL_ERROR
 from pipeline.rules.unasked import ROW_COMMENTED, ROW_CONTINUED
 
 _MARK = r"^(?://|/\*|--\s*[\p{L}\p{N}]|#%s)"
-_IN_NAME, _IN_FIRST_CELL = _MARK % "", _MARK % r"\s"  # `#2` may be an id
+_IN_NAME, _IN_FIRST_CELL = _MARK % "(?:[^0-9]|$)", _MARK % r"\s"  # `#1 Tiles` is a firm, `#2` an id
 _ENDS_OPEN = re.compile(
     r".*(?:[&+,/-]| (?:and|und|et|y|e|en|og|och|van|von|de|of|der|di|del|della|für|for|the|la))"
 )

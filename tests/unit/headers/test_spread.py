@@ -63,6 +63,7 @@ def test_a_payee_that_is_commented_out_is_never_asked_about(source, name):
         "Marrow // Quillon Ltd",
         "Pay-Not Ltd",
         "N/A--",
+        "#1 Tiles",
         "#REF!",
         "#N/A",
         "#DIV/0!",
@@ -134,7 +135,7 @@ def test_an_iban_that_goes_on_in_the_next_row_rejects_both(source, cut):
 
 
 def in_parts(*ends, count):
-    """Rows with a name and an IBAN, cut at these places into so many cells."""
+    """Return rows of a name and an IBAN that is cut into cells at these places."""
     return [
         f"{name};{';'.join(iban[a:b] for a, b in zip((0, *ends), (*ends, 40), strict=True))}"
         for name, iban in zip(NAMES[:count], IBANS[:count], strict=True)

@@ -281,6 +281,12 @@ def test_subtotals_are_left_out_and_the_payments_keep_their_lines(tmp_path):
     assert Sentence("stages.cells_missing", count=2) in source.notes
 
 
+def test_a_firm_named_total_whose_account_is_missing_is_no_subtotal_of_one_payment(tmp_path):
+    source = source_of(tmp_path, "name,iban,amount\na,1,10.00\nTotal Fuels Ltd,,10.00\nb,2,5.00\n")
+    assert values(source, "name") == [("a",), ("Total Fuels Ltd",), ("b",)]
+    assert source.not_payments == []
+
+
 def test_rows_like_headers_or_separators_that_name_something_are_payments(tmp_path):
     rows = ["Name,,", "Name,IBAN,x", "Name,DE89,note", "-----,1,", "---,---,x", ",,Ada"]
     source = source_of(tmp_path, "\n".join(["Payee,IBAN,note", "a,1,x", *rows, "b,2,x"]))
