@@ -31,7 +31,7 @@ class _BankCode(NamedTuple):
 
 _BANK_CODES = [_BankCode(country, listed(headers), look) for country, headers, look in BANK_CODES]
 _OF_OTHER_LENGTHS = [code for code in _BANK_CODES if code.country in ("DE", "US")]
-_NAMED_CODE = r"^\s*(?i:GBDSC|SC)[\s0-9]"  # a sort code after the name of its clearing system
+_NAMED_CODE = r"^(?i:GBDSC|SC)[\s0-9]"  # a sort code after the name of its clearing system
 _NOT_IN_CODES = rf"[\s{HYPHENS}]"
 _COUNTRY, _BANK_COUNTRIES = (frozenset(map(fold, words)) for words in COUNTRY_HEADERS)
 _UK_WORDS = frozenset({"uk", "gb"})
@@ -55,7 +55,8 @@ def account_signs(
     says = has_code if _all_say_sort_code(sources.get("sort_code", ())) else nothing
     if _all_say_sort_code(sources.get("account_number", ())):
         says = says | payments["account_number"].is_not_null()
-    says = says | payments["sort_code"].str.contains(_NAMED_CODE).fill_null(value=False)
+    if (payments["sort_code"] >= "A").any():
+        says = says | payments["sort_code"].str.contains(_NAMED_CODE).fill_null(value=False)
     is_stated = has_code if "sort_code" in mapping else nothing
     banks = _bank_countries(cells)
     says_countries = any(_COUNTRY & set(tokens_of(header)) for header in cells.columns)

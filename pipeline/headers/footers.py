@@ -170,20 +170,21 @@ def footers_of(payments: pl.DataFrame, original: pl.DataFrame, positions: RowPos
 
 
 def subtotals_of(
-    payments: pl.DataFrame, original: pl.DataFrame, positions: RowPositions | None
+    payments: pl.DataFrame, original: pl.DataFrame, lacking: pl.Series, positions: RowPositions | None
 ) -> list[NotPayment]:
     """Find the rows without account and payee that add up payments above, wherever they are.
 
     One that no word calls a total adds up two payments or more, since a subtotal or from the first. The total
-    of all payments is left to `footers_of`. Takes the same tables, and finds nothing without positions.
+    of all payments is left to `footers_of`. Takes the same tables, and the indexes of the rows `lacking` an
+    account, in order; finds nothing without positions.
     """
-    has_account = pl.coalesce(_ACCOUNT).str.contains("[0-9]").fill_null(value=False)
-    candidates = payments.select((~has_account & pl.col("amount").is_not_null()).arg_true()).to_series()
+    candidates = lacking.filter(payments["amount"].gather(lacking).is_not_null())
     if candidates.is_empty() or positions is None:
         return []
     amounts = with_money(payments.select(MONEY_FIELDS))["amount"]
     counts, sums = ([0, *accumulate(some)] for some in (amounts.is_not_null(), amounts.fill_null(0)))
-    last = payments.select(has_account.arg_true().max()).item() or 0
+    has_account = pl.repeat(True, payments.height, eager=True).scatter(lacking, False)
+    last = has_account.arg_true().max() or 0
     starts, found, in_subtotals = {Decimal(): 0}, list[NotPayment](), Decimal()
     for index in candidates:
         amount, above, count = amounts[index], sums[index] - in_subtotals, counts[index] - len(found)

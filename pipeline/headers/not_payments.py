@@ -384,7 +384,8 @@ def _of_both_signs(cells: ColumnCells, *, above: float = 0) -> str | None:
     for header in cells.headers:
         if meaning(header).what == "amount":
             amounts = cells.text(header).drop_nulls()
-            negative_count = len(amounts.str.contains(r"^\(|^[-\u2212]|-$").arg_true())
+            likely = (amounts < "0") | (amounts >= "\u2212") | amounts.str.ends_with("-")
+            negative_count = len(amounts.filter(likely).str.contains(r"^[(\-\u2212]|-$").arg_true())
             if above * len(amounts) < negative_count < len(amounts):
                 return header
     return None

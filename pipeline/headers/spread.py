@@ -56,13 +56,12 @@ def _names(payments: pl.DataFrame, original: pl.DataFrame, lacking: pl.Series) -
     A row with only a name may head a group, so its words must show it, or every other row must be like that.
     """
     filled = original[lacking].select(pl.sum_horizontal(pl.all().is_not_null())).to_series()
-    only = (filled == 1) & payments["name"].gather(lacking).is_not_null()
-    names, lack = payments["name"], {*lacking}
-    rows = [
-        row for row in lacking.filter(only) if any(map(str.isalpha, names[row])) and not label_of(names[row])
-    ]
+    names = payments["name"]
+    only = lacking.filter((filled == 1) & names.gather(lacking).is_not_null())
+    rows = [row for row in only if any(map(str.isalpha, names[row])) and not label_of(names[row])]
+    lack = {*lacking}
     payment_count = payments.height - len(lack)
-    is_every_other = rows == [*range(1, 2 * payment_count, 2)] and payment_count > 1
+    is_every_other = len(rows) == payment_count > 1 and rows == [*range(1, 2 * payment_count, 2)]
     for row in rows:
         above, below = (
             names[at] if 0 <= at < payments.height and at not in lack else None for at in (row - 1, row + 1)

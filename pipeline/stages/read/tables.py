@@ -68,7 +68,7 @@ def read_table(
     unread = [quoted(one) for one in own if one not in amounts and meaning(one).rule == IN_HUNDREDTHS]
     try:
         known = whole if likely == original.height else frozenset()
-        payments, is_open, empty = _payments(original, table, columns, arguments, where, known)
+        payments, lacking, is_open, empty = _payments(original, table, columns, arguments, where, known)
     except InputError as error:  # a column's type cannot hold its field: the reading of columns is known
         raise ColumnsError(error.reason, columns.readings, advice=error.advice) from None
     if is_open and not arguments.is_ours:
@@ -77,7 +77,7 @@ def read_table(
             columns.readings,
             advice=(Sentence("advice.say_accounts_are_uk"), Sentence("stages.give_ibans")),
         )
-    between = () if arguments.is_ours else subtotals_of(payments, original, table.positions)
+    between = () if arguments.is_ours else subtotals_of(payments, original, lacking, table.positions)
     payments, original, cells, table = _without(between, payments, original, cells, table)
     ended = (
         Footers(payments.height, []) if arguments.is_ours else footers_of(payments, original, table.positions)
@@ -179,8 +179,11 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
     arguments: ReadingArguments,
     where: str,
     whole: Collection[str],
-) -> tuple[pl.DataFrame, bool, tuple[Sentence, ...]]:
-    """Return `PAYMENTS`, true if no account shows a country, and notes; `whole` has no placeholders."""
+) -> tuple[pl.DataFrame, pl.Series, bool, tuple[Sentence, ...]]:
+    """Return `PAYMENTS`, indexes of rows without an account, true if no account shows a country, and notes.
+
+    Columns in `whole` have no placeholders.
+    """
 
     def column(header: str, field: str) -> pl.Series:
         cells, rows = original[header], table.decimals.get(header) if field == "amount" else None
@@ -222,18 +225,19 @@ def _payments(  # noqa: PLR0913, PLR0917 (all facts about the file)
     )
     payments, elsewhere, is_open = located(payments, signs)
     words = payments.select(pl.coalesce("iban", "account_number", "sort_code")).to_series()
-    rest = (~words.str.contains("[0-9]")).fill_null(value=True).arg_true()
-    _refuse_other_headers(original, rest.filter(words.gather(rest).is_not_null()).head(_HEADERS_MAX), where)
+    lacking = (~words.str.contains("[0-9]")).fill_null(value=True).arg_true()
+    is_word = words.gather(lacking).is_not_null()
+    _refuse_other_headers(original, lacking.filter(is_word).head(_HEADERS_MAX), where)
     stated = table.dialect.header_cells or original.columns
-    defects = table.defects.scatter(rest.filter(_hold_nothing(original[rest], stated)), ROW_BLANK)
+    defects = table.defects.scatter(lacking.filter(_hold_nothing(original[lacking], stated)), ROW_BLANK)
     rows = pl.int_range(1, original.height + 1, dtype=pl.UInt32, eager=True)
     debits = [] if arguments.mapping else _direct_debits(original)
     defects = pl.select(
-        pl.coalesce(defects, defects_of_rows(payments, original, rest), *debits, elsewhere)
+        pl.coalesce(defects, defects_of_rows(payments, original, lacking), *debits, elsewhere)
     ).to_series()
     payments = payments.with_columns(rows.alias("row"), defects.alias("defect")).select(*PAYMENTS)
     notes = [Sentence("stages.hundredths_of_others", count=lost)] if lost else []
-    return payments, is_open, (*_empty_cells(empty), *notes)
+    return payments, lacking, is_open, (*_empty_cells(empty), *notes)
 
 
 def _without_placeholders(cells: pl.DataFrame) -> tuple[pl.DataFrame, frozenset[str]]:
@@ -352,7 +356,9 @@ def _filled_up(currency: pl.Series | None, default: str, amount: pl.Series) -> p
 
 
 def _without_guard(column: pl.Series) -> pl.Series:
-    if not column.str.contains("^[=\"']").any():
+    # Comparisons are faster than a pattern, and few columns have any of these signs.
+    is_likely = (column < "(").any() or column.str.starts_with("=").any()
+    if not (is_likely and column.str.contains("^[=\"']").any()):
         return column
     inside = column.str.replace(_GUARD, "$1$2").str.strip_chars()
     return inside.set(inside == "", None)
