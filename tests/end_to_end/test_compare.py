@@ -274,7 +274,7 @@ def test_once_names_are_purged_the_next_run_still_sees_a_changed_account(desk, r
 
     assert codes_of(desk, "payments.precheck") == {1: "ACCOUNT_CHANGED", 2: "NAME_CHANGED"}
     assert "**6819" in done.out
-    assert "no longer kept" in done.out
+    assert said("changes.no_longer_kept") in done.out
 
 
 def test_a_run_whose_keys_were_purged_with_its_payments_is_refused(desk, run, january, february):
@@ -479,7 +479,7 @@ def test_the_report_has_the_outcomes_of_each_bank_and_those_of_the_last_run(desk
     found = [row["check_outcome"] for row in desk.outcomes("second.precheck")][:30]
     assert summary["banks"][0]["match_count"] == found.count("match")
     page = (folder / "report.html").read_text()
-    assert "By responding bank" in page
+    assert said("page.by_bank", "page") in page
     assert page.count("<small>last run ") == 2
     sheet = openpyxl.load_workbook(folder / "report.xlsx")["Banks"]
     assert [cell.value for cell in [*sheet.iter_rows()][-1]][:2] == ["301122", 29]

@@ -12,6 +12,7 @@ from decimal import Decimal
 import pytest
 from refusals import said
 
+from pipeline.frames import RouteReason
 from schemas.manifest import Manifest
 from schemas.story import Story
 from schemas.summary import Summary
@@ -135,7 +136,7 @@ def test_verify_names_a_file_that_was_changed_or_has_gone(desk, folder, name):
     assert (changed.status, gone.status) == (65, 65)
     assert changed.err == ""
     assert not_well(changed)[name].startswith(said("evidence.changed"))
-    assert not_well(gone)[name].startswith("No such file")
+    assert not_well(gone)[name].startswith(said("system.enoent"))
 
 
 def test_verify_counts_the_outcome_file_again_even_where_its_hash_was_made_to_fit(desk, folder):
@@ -153,7 +154,7 @@ def test_verify_counts_the_outcome_file_again_even_where_its_hash_was_made_to_fi
     )
     assert said("evidence.totals_differ") in found["totals"]
     assert "row 3 (line 4);" in found["answers"]
-    assert "another outcome file" in found["ledger"]
+    assert said("evidence.another_outcome_file") in found["ledger"]
     assert "outcomes.csv" not in found
 
 
@@ -352,7 +353,7 @@ def test_a_purge_deletes_the_files_also_where_it_was_asked_for_them_later(desk, 
         said("cli.deleted", files="outcomes.csv, attention.csv, reasons.jsonl, report.html, report.xlsx")
         in again.err
     )
-    assert "may still hold" not in again.err
+    assert said("cli.may_hold_names") not in again.err
     assert not (desk.folder / "payments.precheck" / "outcomes.csv").exists()
 
 
@@ -419,7 +420,7 @@ def test_show_tells_one_row_from_the_file_to_the_outcome(desk, folder):
     story = story_of(desk, folder, 2)
 
     assert story.payment == {**AGAIN, "sort_code": "00-11-22", "account_number": "**2345"}
-    assert (story.route.api, story.route.reason) == ("cop", "sort code and account number")
+    assert (story.route.api, story.route.reason) == ("cop", RouteReason.SORT_CODE)
     assert story.question.fields["name"] == "Avery Thornwood"
     assert (story.question.rows, story.question.row_count) == ([1, 2], 2)
     [attempt] = story.attempts

@@ -67,7 +67,7 @@ def test_a_second_run_sends_nothing_not_even_for_a_token(desk, sandbox, file):
     assert (first.status, second.status) == (0, 0)
     assert len(sandbox.questions(before)) == ROW_COUNT
     assert sandbox.call_count == after
-    assert "nothing was sent" in second.out
+    assert said("terminal.finished_already") in second.out
     assert (folder / "outcomes.csv").read_bytes() == written
 
 
@@ -273,7 +273,7 @@ def test_another_input_on_the_same_folder_is_refused(desk, sandbox, network_paym
     finished = desk("run", desk.payments(network_payments(3)), *sandbox.using("production"))
 
     assert finished.status == 2
-    assert re.search("another input file.*--fresh", finished.err)
+    assert re.search(f"{said('stores.of_other_input')}.*--fresh", finished.err)
     assert sandbox.call_count == before
 
 

@@ -172,5 +172,5 @@ def test_a_name_that_is_not_fit_to_be_put_on_record_purges_nothing(desk, checked
     finished = desk("purge", folder, "--older-than", "0d", "--by", "x\ny\x1b[31m")
 
     assert finished.status == 2
-    assert "leave them out" in finished.err
+    assert said("runs.omit_these_characters") in finished.err
     assert contents(folder) == before

@@ -188,7 +188,7 @@ def test_a_finished_run_sends_nothing_and_the_same_bytes_elsewhere_are_a_new_run
     again = host("a")("run", few, *words, "--out", "january").end()
 
     assert (again.status, sandbox.call_count) == (0, before)
-    assert "nothing was sent" in again.out
+    assert said("terminal.finished_already") in again.out
     assert host("a")("run", few, *words, "--out", "february").end().status == 0
     assert len(sandbox.questions(before)) == FEW
     assert in_ledger("SELECT count(*) FROM precheck.run") == 2

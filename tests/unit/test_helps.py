@@ -80,7 +80,7 @@ def test_a_mistaken_value_is_answered_with_the_nearest():
         read_mapping(("amout=Betrag",))
     with refused(UsageError, "cli.map_field_unknown", name="zzz", fields=list(FIELDS)):
         read_mapping(("zzz=Betrag",))
-    assert "GB (the United Kingdom)" in printed("columns", "x.csv", "--country", "UK")[1]
+    assert said("cli.not_a_country_code", value="'UK'") in printed("columns", "x.csv", "--country", "UK")[1]
     assert "'x' is not a valid integer." in printed("show", "x.precheck", "--row", "x")[1]
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path, PurePath
 
 import pytest
@@ -17,6 +18,8 @@ OF_OTHERS = {"AssertionError", "OSError", "psycopg.errors.RaiseException"}
 """Mistakes of a caller, and what the system and the database say."""
 OF_WORDS = {"unit/test_wording.py"}
 """The one place where the words of the catalogue are held."""
+FOUR_WORDS = re.compile(r"[A-Za-z']+(?: [A-Za-z']+){3,}")
+"""With nothing but a space between any two of them."""
 
 SAID = Sentence(
     "files.refused_because",
@@ -30,6 +33,42 @@ def prose():
     for path in CATALOGUES.glob("*.po"):
         for forms in _catalogue(path.stem, ENGLISH).entries.values():
             yield from (text for text in forms if len(re.findall(r"[A-Za-z']{2,}", text)) > 2)
+
+
+@cache
+def phrases():
+    """What stands in the English catalogue between values and marks, of four words or more."""
+    texts = (re.sub(r"\{[^}]*\}", "|", text) for text in prose())
+    return {phrase for text in texts for phrase in FOUR_WORDS.findall(text)}
+
+
+@cache
+def all_phrases():
+    return "".join(f" {phrase} |" for phrase in phrases())
+
+
+def is_of_the_catalogue(phrase):
+    """Whether four words or more are part of a phrase of the catalogue, or have one as a part."""
+    words = phrase.split()
+    runs = (" ".join(words[i:j]) for i in range(len(words)) for j in range(i + 4, len(words) + 1))
+    return f" {phrase} " in all_phrases() or not phrases().isdisjoint(runs)
+
+
+def statements(within):
+    """Every statement; to look into each expression too would take twice as long."""
+    for node in ast.iter_child_nodes(within):
+        if isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
+            yield node
+            yield from statements(node)
+
+
+def in_asserts(text):
+    """Each phrase of the catalogue in an `assert` of a test file, and its line."""
+    tests = (each.test for each in statements(ast.parse(text)) if isinstance(each, ast.Assert))
+    for part in (part for test in tests for part in ast.walk(test)):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            for phrase in filter(is_of_the_catalogue, FOUR_WORDS.findall(part.value)):
+                yield part.lineno, phrase
 
 
 def in_prose(text):
@@ -68,6 +107,26 @@ def test_words_are_seen_whatever_the_error_is_called():
     assert [*in_prose("from pipeline.errors import InputError as E\npytest.raises(E, match='damaged')\n")]
     assert [*in_prose("pytest.raises(Exception, match='no such folder; check')\n")]
     assert not [*in_prose("pytest.raises(ValueError, match='no such folder of mine')\n")]
+
+
+def test_no_assert_holds_the_words_of_the_catalogue():
+    found = [
+        f"{path.relative_to(TESTS)}:{line}: {phrase}"
+        for path in sorted(TESTS.rglob("test_*.py"))
+        if path.relative_to(TESTS).as_posix() not in OF_WORDS
+        for line, phrase in in_asserts(path.read_text("utf-8"))
+    ]
+    assert found == []
+
+
+def test_words_in_an_assert_are_seen_in_part_and_with_more_around_them():
+    planted = [
+        "with refused(): assert 'a.csv: the password does not open it; check' in text",
+        "assert f'<b>{name} and all that is empty in every row</b>' == text",
+        "assert seen['has the name of a module'] in 'choose another folder', 'no certificate in it'",
+        "text = 'no certificate in it'",
+    ]
+    assert [line for line, _ in in_asserts("\n".join(planted))] == [1, 2]
 
 
 def test_keys_and_values_are_found_however_deep_they_are():

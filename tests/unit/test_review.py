@@ -63,6 +63,8 @@ client_id = "ID"
 client_secret_env = "SECRET"
 scope = "s"
 """
+NO_DECISION = "no decision on any row"
+"""What is on record, in English whatever the language, of an approval without any decision."""
 
 
 @pytest.fixture
@@ -742,7 +744,7 @@ def test_an_approval_where_nobody_decided_about_a_row_is_on_record_too(
     split_of(folder, decisions=recorded(folder), is_identified=is_identified)
     [one] = approvals(folder)
     assert (one["by"], one["time"], one["approved_by"], one["rows"]) == ("Cleo", LATER, "Mara", [])
-    assert one["what"].startswith("no decision on any row: the released payments are release.csv, SHA-256 ")
+    assert one["what"].startswith(f"{NO_DECISION}: the released payments are release.csv, SHA-256 ")
     [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if str(found.what) == "approvals"]
     assert finding.detail == Sentence(key, count=1, deciders=["Cleo"], approvers=["Mara"])
 

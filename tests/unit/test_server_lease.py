@@ -18,6 +18,7 @@ from refusals import refused
 from pipeline.errors import DiskError, IncompleteError, OutputError
 from pipeline.stores.leased_shares import Waiting
 from pipeline.stores.sqlite.server_lease import ServerLock, file_name, write_record
+from pipeline.wording import Sentence
 
 OF_ANOTHER_RUN = """
 import fcntl, os, sys
@@ -73,8 +74,10 @@ def test_a_run_that_was_stopped_as_it_began_is_waited_for(turns, holder):
     lock.end()
     assert holder.wait(10) == 0
     assert rest_s == 0.0
-    [waited_for] = [str(each.waited_for) for each in announced]
-    assert waited_for == "waiting for another run, which is using a"
+    [other] = announced
+    assert other.waited_for == Sentence(
+        "stores.waiting_for", holder=Sentence("stores.another_run"), server="a"
+    )
 
 
 def test_a_run_that_only_begins_is_not_announced(turns):

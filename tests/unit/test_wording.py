@@ -28,10 +28,10 @@ from pipeline.headers.choice import rule_of
 from pipeline.headers.guesses import KINDS
 from pipeline.headers.meaning import _ALIASES, _GRAMMAR, CANONICAL
 from pipeline.headers.unread_names import ONLY_ACCOUNT, SHARED_WORD
-from pipeline.reports.explanations import CodesSection
+from pipeline.reports.explanations import STEPS, CodesSection, explain
 from pipeline.reports.sheets import ALL, CHANGED, REVIEWS
 from pipeline.reports.terminal import header_of
-from pipeline.reports.wording import ADVICE
+from pipeline.reports.wording import ADVICE, advice
 from pipeline.reports.workbook import BANK_HEADERS, LAST_RUN
 from pipeline.rules.rules import RULES
 from pipeline.rules.unasked import SENTENCES
@@ -400,3 +400,17 @@ def test_a_path_is_shown_whole_on_a_command_line_and_by_its_last_part_on_a_page(
     error = InputError(Sentence("files.no_such_folder", folder=Path("/srv/runs/pay")))
     assert "/srv/runs/pay" in error.sentence(SurfaceKind.COMMAND)
     assert "/srv" not in error.sentence(SurfaceKind.PAGE)
+
+
+@pytest.mark.parametrize("code", ["MBAM", "BAMM", "PAMM", "CMTC"])
+def test_a_close_match_asks_first_whether_both_names_are_the_payees_and_only_then_for_a_correction(code):
+    [case] = explain(code).cases
+    for part in map(str, (case.to_do, STEPS[case.action], advice(case.action, code))):
+        assert part.startswith("Check that both names")
+        assert re.search("[Tt]hen use|If they do, use", part).start() > 0, "not before"
+
+
+def test_a_request_that_the_bank_refused_is_checked_and_then_told_to_the_provider():
+    [case] = explain("FOURHUN").cases
+    for part in map(str, (case.to_do, advice(case.action, "FOURHUN"))):
+        assert 0 <= part.index("Check the ") < part.index("ask the provider")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from readers import axe_faults, needs_axe, wider_than
+from refusals import said
 
 ROOT = Path(__file__).resolve().parents[3]
 MIXED = ROOT / "sample_data" / "payments_mixed.csv"
@@ -107,7 +108,7 @@ def test_the_whole_way_by_mouse(at_the_desk, tmp_path):
         page.check("#row-16 input[value=release]")
         page.click("#row-16 button")
         page.wait_for_selector("#row-16 .said.wrong")
-        assert "Give a reason" in page.inner_text("#row-16 .said")
+        assert said("desk.decision_without_reason", "page") in page.inner_text("#row-16 .said")
         page.click("text=Review done")
         page.wait_for_url("**/release")
         page.click("text=Approve and write the files")

@@ -261,7 +261,7 @@ def test_who_is_not_the_proxy_is_refused_whatever_the_header_says(tmp_path, serv
     with serve_team(tmp_path, proxy_user="nobody") as desk:
         answer = desk.person(ANNA).get("/")
         assert answer.status == 403
-        assert "Only the proxy" in answer.text
+        assert said("desk.only_the_proxy", "page") in answer.text
 
 
 def test_an_identity_header_means_nothing_on_the_loopback_address(own_desk):

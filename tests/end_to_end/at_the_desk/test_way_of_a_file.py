@@ -921,6 +921,7 @@ def test_a_match_without_a_warning_opens_like_any_other_row(desk_here, reviewer)
 
 def test_a_warning_about_reading_is_one_line_with_its_count_on_plan_and_review(desk_here, reviewer):
     at = reviewer.checked(MATCHING.replace("GBP", "EUR").encode(), "euros.csv")
+    warning = said("warned.UK_ACCOUNT_CURRENCY").partition(": ")[2]
     for page in ("plan", "review"):
         shown = reviewer.get(f"/files/{at}/{page}").text
-        assert shown.count("a UK account in a currency other than pounds: 3 rows") == 1, page
+        assert shown.count(f"{warning}: 3 rows") == 1, page

@@ -155,10 +155,7 @@ def test_a_sentence_of_a_document_is_said_in_the_language_and_compared_in_englis
         label="<total>",
         sentence=Sentence("footer.not_a_payment_because", place=place, label=label, why=why).recorded(),
     )
-    assert row.sentence == (
-        'Sheet row 9 is not a payment ("<total>"): it counts 1,200 payments, but there are 11; '
-        "make sure that none is missing."
-    )
+    assert row.sentence == said("footer.not_a_payment_because", "", place=place, label=label, why=why)
     read = NotPayment.model_validate_json(row.model_dump_json())
     assert read == row
     spoken("de")

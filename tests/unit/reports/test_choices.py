@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from refusals import said
 from tables import for_each
 
 from pipeline.frames import DECISIONS, WARNED
@@ -67,9 +68,8 @@ def test_writing_what_is_said_makes_the_row_releasable(outcomes_of):
 
 
 def test_what_is_said_has_room_in_a_spreadsheet():
-    said = how_to_release(["not_possible", "PAYMENT_REPEATED"], "production" * 4)
-    assert len(said) <= 255
-    assert "the profile's policy" in how_to_release(["no_match"], "p" * 500)
+    assert len(how_to_release(["not_possible", "PAYMENT_REPEATED"], "production" * 4)) <= 255
+    assert said("sheet.policy_of_profile") in how_to_release(["no_match"], "p" * 500)
     for outcome in (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED):
         assert len(choice(outcome, [], "main", can_fix=False).why) <= 255
 

@@ -1,6 +1,5 @@
 """Every code that a row can have is explained, in words that hold."""
 
-import re
 import tomllib
 from pathlib import Path
 
@@ -158,20 +157,6 @@ def test_only_a_question_without_an_answer_is_sent_back_to_the_same_command():
         assert ("--reuse-from" in case.to_do) is (case.outcome is Outcome.NOT_POSSIBLE), code
     assert str(advice(Action.RETRY_LATER, "HTTPERR")) == later["HTTPERR"].to_do
     assert str(advice(Action.RETRY_LATER, "NETWORK")) == later["NETWORK"].to_do
-
-
-@pytest.mark.parametrize("code", ["MBAM", "BAMM", "PAMM", "CMTC"])
-def test_a_close_match_asks_first_whether_both_names_are_the_payees_and_only_then_for_a_correction(code):
-    [case] = cases_of(explain(code))
-    for part in (case.to_do, str(STEPS[case.action]), str(advice(case.action, code))):
-        assert part.startswith("Check that both names")
-        assert re.search("[Tt]hen use|If they do, use", part).start() > 0, "not before"
-
-
-def test_a_request_that_the_bank_refused_is_checked_and_then_told_to_the_provider():
-    [case] = cases_of(explain("FOURHUN"))
-    for part in (case.to_do, str(advice(case.action, "FOURHUN"))):
-        assert 0 <= part.index("Check the ") < part.index("ask the provider")
 
 
 @pytest.mark.parametrize("code", ["NO_API", "HTTP_413", "HTTP_415"])

@@ -194,8 +194,9 @@ def test_verdict_is_the_first_sentence(page_of, outcome, verdict):
 
 
 def test_unfinished_run_says_so_and_how_to_go_on(page_of):
-    text = page_of(complete=False, next_step="Run the same command again.")
-    assert "<strong>Not finished.</strong> Run the same command again." in text
+    step = said("todo.run_again_later")
+    text = page_of(complete=False, next_step=step)
+    assert f"<strong>{said('page.not_finished', 'page')}</strong> {step}" in text
 
 
 def test_repeated_payments_are_among_what_to_do_and_not_among_the_odd(page_of):

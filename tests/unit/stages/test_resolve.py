@@ -335,9 +335,8 @@ def test_what_stands_behind_each_reason_is_kept_once_in_any_language(checks_of, 
 
 
 def test_each_sentence_behind_a_reason_is_kept_also_of_an_answer_of_this_run(checks_of, answers_of, check_of):
-    rejects = findings_of(
-        REJECTS, (2, "row", "ROW_MERGED", "The row has merged cells"), (2, "iban", "IBAN_FORMAT", "no IBAN")
-    )
+    merged = said("rule.row_merged")
+    rejects = findings_of(REJECTS, (2, "row", "ROW_MERGED", merged), (2, "iban", "IBAN_FORMAT", "no IBAN"))
     asked = (bases(checks_of(check_of())), pl.DataFrame([(1, 1)], schema=ASSIGNMENTS, orient="row"))
     outcomes, frame = resolve(
         (rejects, NO_WARNINGS), asked, answers_of({"code": "MTCH"}), APIS, Environment.TEST
@@ -345,4 +344,4 @@ def test_each_sentence_behind_a_reason_is_kept_also_of_an_answer_of_this_run(che
     reasons = said_reasons(frame)
     keys = [[said.key for said in sentences_of(reason, reasons, None)] for reason in outcomes["check_reason"]]
     assert keys == [["answer.name_belongs"], ["answer.of_row", "answer.of_field"]]
-    assert outcomes["check_reason"][1] == "The row has merged cells. iban: no IBAN."
+    assert outcomes["check_reason"][1] == f"{merged}. iban: no IBAN."

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from refusals import said
 
-from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS
+from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS, RouteReason
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import Method, ModulusTables, Range, WeightedSum
 from pipeline.rules.warnings import ACROSS_ROWS
@@ -647,7 +647,7 @@ def test_sort_code_and_account_number_go_to_cop(accept):
         "name": "Ada Quillon",
         "account_type": "Personal",
         "secondary_reference": "ROLL 7",
-        "route_reason": "sort code and account number",
+        "route_reason": RouteReason.SORT_CODE,
         "currency": "GBP",
     }
 

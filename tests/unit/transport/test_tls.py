@@ -21,14 +21,9 @@ from pipeline.errors import CredentialsError, IncompleteError, TlsError
 from pipeline.transport.certificates import inspect_certificate
 from pipeline.transport.client import Client
 from pipeline.transport.tls import EnvironmentKey, client_context, preflight, raced
+from pipeline.wording import Sentence
 
 NUMBER = "PSDFR-ACPR-99999"
-
-
-def refusal(**options):
-    with pytest.raises(TlsError) as caught:
-        client_context(**options)
-    return str(caught.value)
 
 
 def client_of(loopback, pair=None, **options):
@@ -67,13 +62,18 @@ class TestTheContext:
         assert not (tmp_path / "keys").exists()
 
     def test_an_authority_file_that_is_missing_is_named(self, tmp_path):
-        message = refusal(ca_file=tmp_path / "absent.pem")
-        assert str(tmp_path / "absent.pem") in message
-        assert "No such file" in message
+        path = tmp_path / "absent.pem"
+        with refused(
+            TlsError, Sentence("transport.tls_file_unreadable", what="ca_file", path=path)
+        ) as raised:
+            client_context(ca_file=path)
+        says(raised.value, why="system.enoent")
 
     def test_an_authority_file_without_a_certificate_is_named(self, tmp_path):
-        (tmp_path / "empty.pem").write_text("nothing here\n")
-        assert "no certificate in it" in refusal(ca_file=tmp_path / "empty.pem")
+        path = tmp_path / "empty.pem"
+        path.write_text("nothing here\n")
+        with refused(TlsError, Sentence("transport.ca_file_not_pem", what="ca_file", ca_file=path)):
+            client_context(ca_file=path)
 
 
 class TestOurOwnCertificate:
@@ -93,16 +93,14 @@ class TestOurOwnCertificate:
 
     def test_an_encrypted_key_without_a_passphrase_never_asks_on_the_terminal(self, loopback):
         pair = loopback.authority.issue("locked", password=b"sesame")
-        message = refusal(certificate=pair.certificate, key=pair.key)
-        assert "it is encrypted" in message
-        assert "client_key_password_env" in message
+        with refused(TlsError, "transport.client_key_encrypted", what=pair.key):
+            client_context(certificate=pair.certificate, key=pair.key)
 
     def test_a_wrong_passphrase_is_called_that_and_not_shown(self, loopback):
         pair = loopback.authority.issue("locked", password=b"sesame")
-        message = refusal(certificate=pair.certificate, key=pair.key, key_password="open-barley")
-        assert "the password does not open it" in message
-        assert str(pair.key) in message
-        assert "barley" not in message
+        with refused(TlsError, "transport.client_key_password_wrong", what=pair.key) as raised:
+            client_context(certificate=pair.certificate, key=pair.key, key_password="open-barley")
+        assert "barley" not in str(raised.value)
 
     @pytest.mark.parametrize("cipher", ["-des", "PBE-MD5-DES", "PBE-SHA1-RC2-40"])
     @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl")
@@ -113,9 +111,9 @@ class TestOurOwnCertificate:
         providers = ["-provider", "legacy", "-provider", "default"]
         subprocess.run(["openssl", *kind, *words, *providers], check=True, capture_output=True)
         old.chmod(0o600)
-        said = refusal(certificate=pair.certificate, key=old, key_password="sesame")
-        assert "an old cipher" in said
-        assert "passphrase" not in said
+        with refused(TlsError, "transport.client_key_old_cipher", what=old) as raised:
+            client_context(certificate=pair.certificate, key=old, key_password="sesame")
+        assert "sesame" not in str(raised.value)
 
     def test_a_chain_may_be_in_any_order(self, loopback, tmp_path):
         pair, path = loopback.authority.issue("ours", number=NUMBER), tmp_path / "chain.pem"
@@ -163,41 +161,52 @@ class TestOurOwnCertificate:
     def test_what_is_wrong_with_a_key_of_the_environment_is_said_of_its_variable(self, loopback):
         pair = loopback.authority.issue("ours")
         other = loopback.authority.issue("locked", password=b"sesame").key.read_text()
-        for pem, said in (("barley", "no key in it"), (other, "it is encrypted")):
-            message = refusal(certificate=pair.certificate, key=EnvironmentKey("QWAC_KEY", SecretStr(pem)))
-            assert f"client_key QWAC_KEY: {said}" in message
+        for pem, key, name in (
+            ("barley", "transport.client_key_absent", "path"),
+            (other, "transport.client_key_encrypted", "what"),
+        ):
+            key_of_it = EnvironmentKey("QWAC_KEY", SecretStr(pem))
+            with refused(TlsError, key, **{name: key_of_it}) as raised:
+                client_context(certificate=pair.certificate, key=key_of_it)
+            assert "client_key QWAC_KEY: " in str(raised.value)
 
     @pytest.mark.parametrize("rsa_key", [False, True])
     def test_a_key_of_another_certificate_is_called_that(self, loopback, rsa_key):
         ours = loopback.authority.issue("ours")
         other = loopback.authority.issue("other", rsa_key=rsa_key)
-        assert "does not belong to the certificate" in refusal(certificate=ours.certificate, key=other.key)
+        with refused(TlsError, "transport.client_key_mismatch", what=other.key, certificate=ours.certificate):
+            client_context(certificate=ours.certificate, key=other.key)
 
     @pytest.mark.parametrize("mode", [0o644, 0o604, 0o660, 0o601])
     def test_a_key_that_others_can_read_is_refused(self, loopback, mode):
         pair = loopback.authority.issue("open")
         pair.key.chmod(mode)
-        message = refusal(certificate=pair.certificate, key=pair.key)
-        assert f"mode {mode:04o}" in message
-        assert "chmod 600" in message
+        with refused(TlsError, "transport.client_key_open_to_others", what=pair.key, mode=mode):
+            client_context(certificate=pair.certificate, key=pair.key)
 
     def test_missing_files_are_named(self, loopback, tmp_path):
         pair = loopback.authority.issue("ours")
         absent = tmp_path / "absent.pem"
-        assert f"client_key {absent}" in refusal(certificate=pair.certificate, key=absent)
-        assert f"client_certificate {absent}" in refusal(certificate=absent, key=pair.key)
+        for what, files in (
+            ("client_key", (pair.certificate, absent)),
+            ("client_certificate", (absent, pair.key)),
+        ):
+            with refused(TlsError, "transport.tls_file_unreadable", what=what, path=absent):
+                client_context(certificate=files[0], key=files[1])
 
     def test_files_that_hold_something_else_are_named(self, loopback):
         pair = loopback.authority.issue("ours")
-        assert "no certificate in it" in refusal(certificate=pair.key, key=pair.key)
-        swapped = pair.certificate
-        swapped.chmod(0o600)
-        assert "no key in it" in refusal(certificate=swapped, key=swapped)
+        pair.certificate.chmod(0o600)
+        for what, path in (("client_certificate", pair.key), ("client_key", pair.certificate)):
+            with refused(TlsError, f"transport.{what}_absent", path=path):
+                client_context(certificate=path, key=path)
 
     def test_a_damaged_key_is_named(self, loopback):
         pair = loopback.authority.issue("damaged")
         pair.key.write_text("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")
-        assert "export them again as PEM" in refusal(certificate=pair.certificate, key=pair.key)
+        files = {"certificate": pair.certificate, "key_file": pair.key}
+        with refused(TlsError, Sentence("transport.pair_unusable", **files)):
+            client_context(certificate=pair.certificate, key=pair.key)
 
 
 class TestPreflight:
