@@ -36,6 +36,7 @@ _SORT_CODE = r"^[0-9]{5,6}$"
 _IBAN_START, _PARTS_MAX = r"^[A-Za-z]{2}([0-9]{2}[A-Za-z0-9]{0,12})?$", 9
 _SIX_DIGITS = r"^[0-9]{6}$"
 _EIGHT_DIGITS = r"^[0-9]{8}$"
+_MONEY, _WITHOUT_CENTS = r"^[-+]?[0-9][0-9., ]*[.,][0-9]{2}$", "[.,]00$"
 _FIELDS = ("iban", "account_number", "sort_code")
 _NUMBER = HeaderMeaning("account_number", "the header says account")
 _CREDIT = ("credit", "kredit", "crediteur")
@@ -202,9 +203,11 @@ def _pays_several(cells: ColumnCells) -> bool:
 
 
 def _by_look(meant: HeaderMeaning, header: str, cells: ColumnCells) -> HeaderMeaning:
-    """Read a column headed as account numbers as IBANs, if it holds only IBANs, and no names as accounts."""
+    """Read account numbers as IBANs if all cells are; names and money are no accounts."""
     if meant.what == "iban" and cells.are(header, NAME_WITHOUT_DIGITS):
         return UNKNOWN
+    if meant.what == "account_number" and cells.are(header, _MONEY) and not cells.are(header, _WITHOUT_CENTS):
+        return UNKNOWN  # `Credit on account`
     if meant.what == What.COUNTER and cells.varies([header]) and cells.are(header, IBAN, without=PUNCTUATION):
         return meant._replace(what="iban")
     is_holders = meant.rank is Rank.HOLDER and is_column_of(Cue.IBAN, header)  # `IBAN of account owner`

@@ -172,8 +172,9 @@ def _starts_with_iban(text: str) -> bool:
     compact = re.sub("[ -]", "", text).upper()
     length = IBAN_LENGTHS.get(compact[:2], 0)
     iban = compact[:length]
-    digits = "".join(str(int(character, 36)) for character in iban[4:] + iban[:4])
-    return 0 < length == len(iban) and int(digits) % 97 == 1
+    if not 0 < length == len(iban) or not (iban.isascii() and iban.isalnum()):
+        return False  # a name such as `Siân` also begins like an IBAN
+    return int("".join(str(int(character, 36)) for character in iban[4:] + iban[:4])) % 97 == 1
 
 
 _SORT_CODE = re.compile(r"(?<!\d)(?:\d{2}-\d{2}-\d{2}|\d{2} \d{2} \d{2}|\d{6})(?!\d)")

@@ -31,7 +31,9 @@ _DEBIT_CELLS, _DEBIT_REFERENCES = (
 _DUES, _PAYOUTS, _SETTINGS = (
     tuple(map(fold, words)) for words in (lists.DUES, lists.PAYOUTS + lists.REFUNDS, lists.SETTINGS)
 )
-_PAYERS, _CHARGES, _AID = (tuple(map(fold, words)) for words in (lists.PAYERS, lists.CHARGES, lists.AID))
+_PAYERS, _CHARGES, _AID, _UNPAID = (
+    tuple(map(fold, words)) for words in (lists.PAYERS, lists.CHARGES, lists.AID, lists.UNPAID)
+)
 _OWN, _OWN_ENDS = frozenset(map(fold, lists.OWN_ACCOUNTS)), tuple(map(fold, lists.OWN_ENDS))
 _DATEV_KIND = "adressattyp"  # header of DATEV's master data, which holds debtors as well as creditors
 _PARTNERS = lists.PARTNERS
@@ -168,6 +170,17 @@ def _charges_to_payers(filled: Sequence[str]) -> list[str]:
     return [payers[0], charges[0]] if payers and not _are_paid(others, _PAYOUTS + _AID) else []
 
 
+def _owed_by_customers(filled: Sequence[str]) -> list[str]:
+    """Return the column of customers, the only names, and one of what they owe, unless they are paid."""
+    names, unpaid = (
+        [header for header in filled if meaning(header).what == "name"],
+        _with_any(_UNPAID, filled),
+    )
+    are_customers = all(meaning(header).subject is Cue.CUSTOMER for header in names)
+    is_owed = names and unpaid and are_customers and not _are_paid(filled, _PAYOUTS + _AID)
+    return [names[0], unpaid[0]] if is_owed else []
+
+
 def _with_any(phrases: Sequence[str], headers: Sequence[str]) -> list[str]:
     return [header for header in headers if any(words in fold(header) for words in phrases)]
 
@@ -199,7 +212,7 @@ def _why_list_of_accounts(cells: ColumnCells) -> Sentence | None:
         return Sentence(
             "headers.purchases_on_credit", columns=[quoted(header) for header in credit if header]
         )
-    payers, own = _charges_to_payers(filled), _only_account(cells)
+    payers, own = _charges_to_payers(filled) or _owed_by_customers(filled), _only_account(cells)
     if not payers and (own or _named(cells, "amount")):
         return Sentence("headers.only_own_account", column=quoted(own[0])) if own else None
     dues, payouts, settings = (_with_any(some, filled) for some in (_DUES, _PAYOUTS, _SETTINGS))

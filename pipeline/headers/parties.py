@@ -39,7 +39,8 @@ def party_of(header: str) -> str | None:
     subject = meaning(header).subject
     if subject is not Cue.PARTY:
         return None if subject is None else subject.value
-    folded = fold(header)
+    # In `Partner organisation` only the first word is a party, though the other begins like `organiser`.
+    folded = "".join(token for token in tokens_of(header) if cue_of(token) is Cue.PARTY) or fold(header)
     stems = (stem(word)[:_STEM_LENGTH] for word in words_with(Cue.PARTY))
     return max((one for one in stems if one in folded), key=len, default=None)
 

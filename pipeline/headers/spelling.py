@@ -44,6 +44,7 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": 
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[£€]")
 _NO_WORDS = re.compile(
     r"(?<=\w)(?:__[cr]$|_id(?=/)|[*:](?:innen|in|r)\b|/r\b)|(?<=\w\w\w)(?:[.·](?:es?|s))+(?!\w)"
+    r"|(?<=\w{4})/-?(?:innen|in|as?|os?|es?|ne|rice|k[ay]|czk[ai])\b"
 )
 """Endings of Salesforce's own fields, and of words for people of every gender."""
 BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]?")

@@ -85,14 +85,20 @@ def _lists(table: str, names: str) -> list[tuple[str, ...]]:
 
 
 _FILE = tomllib.loads((files(__package__) / "words.toml").read_text("utf-8"))
-WORDS: Mapping[Cue, tuple[str, ...]] = {cue: listed(_FILE["cues"][cue.name.lower()]) for cue in Cue}
+TOTALS, SUBTOTALS, NOTES, NOTES_ALONE = _lists("footers", "totals subtotals notes alone")
+_BY = ("by", "von", "durch", "par", "por", "da", "door", "przez", "av", "af", "de")
+_WHO_DID_IT = tuple(note for note in NOTES if note.split()[1:] and note.split()[-1] in _BY)  # `Validé par`
+WORDS: Mapping[Cue, tuple[str, ...]] = {
+    cue: listed(_FILE["cues"][cue.name.lower()]) + (_WHO_DID_IT if cue is Cue.OTHER_PERSON else ())
+    for cue in Cue
+}
 PLACES = listed(_FILE["places"]["words"])  # institutions, paid if no other column names people or firms
 THINGS = listed(_FILE["things"]["words"])  # things that have names but are neither people nor companies
 DEBIT_HEADERS, DEBIT_CELLS, DEBIT_TITLES, NO_DEBIT_TITLES, NOT_BEFORE_DEBITS = _lists(
     "direct_debits", "headers cells titles no_titles not_before"
 )
 DUES, PAYOUTS, REFUNDS, SETTINGS = _lists("direct_debits", "dues payouts refunds settings")
-PAYERS, CHARGES, AID = _lists("direct_debits", "payers charges aid")
+PAYERS, CHARGES, AID, UNPAID = _lists("direct_debits", "payers charges aid unpaid")
 TAXES, VAT = (frozenset(listed(_FILE["taxes"][name])) for name in ("words", "vat"))
 DEBIT_REFERENCES, MEMBERS = _lists("direct_debits", "references members")
 WAYS_IN, WAYS_OUT, WAYS, WAYS_RECEIVED, STATUS = _lists("ways", "in out either received status")
@@ -117,7 +123,6 @@ GRAMMAR = [
 ]
 """What, rule, groups of cues, other cues and options of each line."""
 PRODUCTS: Sequence[Mapping[str, Any]] = _FILE["products"]  # headers of single products and their meanings
-TOTALS, SUBTOTALS, NOTES, NOTES_ALONE = _lists("footers", "totals subtotals notes alone")
 COUNTED = {
     language: (listed(words["before"]), listed(words["what"]))
     for language, words in _FILE["footers"]["counted"].items()

@@ -9,7 +9,7 @@ from pipeline.formats.protocols import TabularFormat
 from pipeline.formats.registry import entry_named
 from pipeline.formats.table import Ragged, Table
 from pipeline.frames import PAYMENTS, Original, Payments, slim
-from pipeline.headers.account_patterns import by_cell
+from pipeline.headers.account_patterns import by_cell, holds_account
 from pipeline.headers.account_signs import account_signs, may_hold_sort_codes
 from pipeline.headers.choice import quoted, rule_of
 from pipeline.headers.columns import Columns, ColumnsError, is_sufficient, read_columns, recognised
@@ -153,7 +153,7 @@ def _refuse_other_headers(original: pl.DataFrame, rows: pl.Series, where: str) -
     for index in rows:
         cells = [cell if isinstance(cell, str) else "" for cell in original.row(index)]
         differ = [meaning(cell).what for cell in cells] != [meaning(one).what for one in original.columns]
-        if differ and is_sufficient(recognised(cells, {})):
+        if differ and is_sufficient(recognised(cells, {})) and not holds_account(" ".join(cells)):
             raise InputError(Sentence("stages.second_header_differs", where=where, row=index + 1))
 
 

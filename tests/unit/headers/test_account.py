@@ -8,9 +8,10 @@ import pytest
 from refusals import refused
 
 from pipeline.errors import InputError
-from pipeline.headers.account_patterns import IBAN_LENGTHS, by_cell, holds_account
+from pipeline.headers.account_patterns import IBAN_LENGTHS, by_cell, holds_account, is_iban
 from pipeline.headers.columns import read_columns
 from pipeline.rules.identifiers import iban_structures
+from pipeline.stages.read import read
 
 OURS, ONE, TWO = "GB33BUKB20201555555555", "DE89370400440532013000", "FR1420041010050500013M02606"
 
@@ -341,3 +342,25 @@ def test_numbers_of_eight_digits_beside_sort_codes_are_account_numbers():
     assert sources_of({**codes, "No.": ["12345678", "23456789"]})["account_number"] == (("No.",),)
     with refused(InputError, "headers.no_account"):
         sources_of({**codes, "No.": ["1", "2"]})
+
+
+@pytest.mark.parametrize("letter", ["â", "²", "٣", "Ж"])
+def test_a_text_that_begins_and_ends_like_an_iban_of_any_country_is_none(letter):
+    assert is_iban(OURS)
+    assert not any(is_iban(code + letter * (length - 2)) for code, length in IBAN_LENGTHS.items())
+
+
+def test_money_under_a_header_of_accounts_is_no_account():
+    columns = {"Credit on Account": ["12.50", "1,012.00"], "Payee IBAN": [ONE, TWO]}
+    assert sources_of(columns) == {"iban": (("Payee IBAN",),)}
+    columns = {"Account": ["12.50", "112.30"], "Sort code": ["112233", "112234"]}
+    columns |= {"Account number": ["12345678", "12345679"]}
+    assert sources_of(columns)["account_number"] == (("Account number",),)
+
+
+def test_a_row_with_an_account_is_never_another_line_of_headers(tmp_path):
+    path = tmp_path / "partners.csv"
+    rows = [("Cliente", ONE, "conto personale"), ("Fornitore", TWO, "")]
+    path.write_text("Invoices to;IBAN;Notes\n" + "".join(";".join(row) + "\n" for row in rows), "utf-8")
+    with refused(InputError, "headers.customers_and_suppliers"):
+        read(path, mapping={})
