@@ -176,8 +176,8 @@ def _owed_by_customers(filled: Sequence[str]) -> list[str]:
         [header for header in filled if meaning(header).what == "name"],
         _with_any(_UNPAID, filled),
     )
-    are_customers = all(meaning(header).subject is Cue.CUSTOMER for header in names)
-    is_owed = names and unpaid and are_customers and not _are_paid(filled, _PAYOUTS + _AID)
+    are_customers = bool(names) and all(meaning(header).subject is Cue.CUSTOMER for header in names)
+    is_owed = unpaid and are_customers and not _are_paid(filled, _PAYOUTS + _AID, or_net=False)
     return [names[0], unpaid[0]] if is_owed else []
 
 
@@ -185,10 +185,10 @@ def _with_any(phrases: Sequence[str], headers: Sequence[str]) -> list[str]:
     return [header for header in headers if any(words in fold(header) for words in phrases)]
 
 
-def _are_paid(headers: Sequence[str], payouts: Sequence[str]) -> bool:
-    """True if a header shows that people in the list, or others, are paid."""
-    tokens = tokens_of(" ".join(headers))
-    return bool(_with_any(payouts, headers)) or not _PAID.isdisjoint(map(cue_of, tokens))
+def _are_paid(headers: Sequence[str], payouts: Sequence[str], *, or_net: bool = True) -> bool:
+    """True if a header shows that people in the list, or others, are paid; a net sum may also be a bill's."""
+    cues = set(map(cue_of, tokens_of(" ".join(headers)))) - (set() if or_net else {Cue.NET})
+    return bool(_with_any(payouts, headers)) or not _PAID.isdisjoint(cues)
 
 
 def _named(cells: ColumnCells, what: str) -> list[str]:

@@ -106,7 +106,11 @@ def _has_price(header: str, cells: ColumnCells) -> bool:
 
 def _chosen_currency(cells: ColumnCells) -> list[str]:
     """Return the column that a currency choice names, as `source` in every row of `amountCurrency` does."""
-    choices = {fold(header): header for header in cells.headers if meaning(header).what == What.CHOICE}
+    choices = {
+        fold(header).removesuffix("code"): header
+        for header in cells.headers
+        if meaning(header).what == What.CHOICE
+    }
     header = choices.get("amountcurrency")
     if header is None:
         return [choices[of] for of in _OF_PAYMENTS if of in choices and _fits("currency", choices[of], cells)]
