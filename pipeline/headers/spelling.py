@@ -6,7 +6,7 @@ Case, accents, width and punctuation are ignored, and words are also found in co
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import pairwise
@@ -128,10 +128,14 @@ def _lexicon() -> dict[tuple[str, ...], Cue]:
     return lexicon
 
 
-def _spelled(word: str) -> set[tuple[str, ...]]:
+def _spelled(word: str) -> Collection[tuple[str, ...]]:
     """Return the tokens of a word or phrase, with and without umlauts."""
+    low = word.lower()
+    is_plain = word in (low, low.title()) and word.replace(" ", "").isalpha()
+    if is_plain and word.isascii():  # the usual case
+        return (tuple(low.split()),)
     spellings = {word, word.casefold().translate(_UMLAUTS)}
-    if word == word.lower() and word.replace(" ", "").isalpha():  # the usual case
+    if is_plain:
         return {tuple(_simplest(spelling).split()) for spelling in spellings}
     return {tuple(_tokens(spelling)) for spelling in spellings}
 

@@ -76,7 +76,7 @@ class Cue(StrEnum):
 
 def listed(text: str) -> tuple[str, ...]:
     """Return the words and phrases of a text in `words.toml`, without repeats."""
-    words = (word.strip() for word in " ".join(text.split()).split(","))
+    words = " ".join(text.split()).replace(" ,", ",").replace(", ", ",").strip(",").split(",")
     return tuple(dict.fromkeys(filter(None, words)))
 
 
