@@ -159,17 +159,18 @@ def _has(header: str, code: _BankCode) -> bool:
 def _bank_countries(cells: pl.DataFrame) -> pl.Series:
     found: list[pl.Expr] = []
     stated: list[pl.Expr] = []
+    texts = ColumnCells(cells)
     for header in cells.columns:
         if (meant := meaning(header)).rule == CANONICAL or meant.side is Side.OURS or is_ours(header):
             continue
         for code in _BANK_CODES:
             if _has(header, code):
-                look = _text(cells[header]).str.replace_all(_NOT_IN_CODES, "").str.contains(code.look)
+                look = texts.text(header).str.replace_all(_NOT_IN_CODES, "").str.contains(code.look)
                 found.append(pl.when(look).then(pl.lit(code.country)))
-        if _says_kind(header) and (kinds := _countries_of_kinds(_text(cells[header]))) is not None:
+        if _says_kind(header) and (kinds := _countries_of_kinds(texts.text(header))) is not None:
             found.append(pl.lit(kinds))
         if _says_bank_country(header):
-            stated.append(pl.lit(_countries(_text(cells[header]))))
+            stated.append(pl.lit(_countries(texts.text(header))))
     found = [*(pl.when(~of_bank.is_in(UK)).then(of_bank) for of_bank in stated), *found, *stated]
     if not found:
         return pl.Series([None], dtype=pl.String).new_from_index(0, cells.height)
@@ -180,10 +181,6 @@ def _says_bank_country(header: str) -> bool:
     tokens = set(tokens_of(header))
     of_bank = {*words_with(Cue.BANK), *words_with(Cue.ACCOUNT), "bankkonto", "konto"}
     return fold(header) in _BANK_COUNTRIES or bool(tokens & _COUNTRY and tokens & of_bank)
-
-
-def _text(column: pl.Series) -> pl.Series:
-    return column if column.dtype == pl.String else column.cast(pl.String, strict=False)
 
 
 def _countries(names: pl.Series) -> pl.Series:

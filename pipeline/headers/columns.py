@@ -264,8 +264,8 @@ def _matching(target: str, headers: Sequence[str]) -> str | None:
     """Find a header by its text, its position, or else by its folded text if only one matches."""
     if target in headers:
         return target
-    place = target.strip().removeprefix(PLACE)
-    if target.strip().startswith(PLACE) and place.isdecimal() and 1 <= int(place) <= len(headers):
+    place = target.strip().removeprefix(PLACE).lstrip("0")
+    if target.strip().startswith(PLACE) and place in map(str, range(1, len(headers) + 1)):
         return headers[int(place) - 1]
     alike = [header for header in headers if fold(header) == fold(target) != ""]
     return alike[0] if len(alike) == 1 else None

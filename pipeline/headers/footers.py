@@ -52,6 +52,7 @@ _ACCOUNT = ("iban", "sort_code", "account_number")
 _PAYEE = ("name", "lei", "organisation_bic", "organisation_id")
 _COUNT = re.compile(r"[0-9]{1,5}")
 """Too short for an account number, even without the leading zeros that spreadsheets remove."""
+_WHOLE = re.compile(r"[0-9]{1,18}")
 _MONEY = re.compile(r"[^0-9]{0,4}-?[0-9][0-9.,' ]*[.,][0-9]{2}[^0-9]{0,4}")
 _WHO_OR_WHEN = re.compile(
     r"[^0-9]*"
@@ -279,7 +280,7 @@ def _count(row: _Row) -> int | None:
     label = row.label
     stated = [] if label is None or label.figure is None else [label.figure.strip()]
     cells = row.cells[1:] if row.is_coded else row.cells
-    numbers = [text for text in (*stated, *cells) if text.isascii() and text.isdigit()]
+    numbers = [text for text in (*stated, *cells) if _WHOLE.fullmatch(text)]
     return int(numbers[0]) if numbers else None
 
 

@@ -23,7 +23,7 @@ _DECIMALS = re.compile(r"[.,][0-9]{1,2}[)-]?$")
 _CURRENCY = re.compile(r"GBP|EUR|USD|CHF|PLN|SEK|DKK|NOK|CZK|HUF|RON|BGN|ISK|CAD|AUD|JPY")
 _KIND = re.compile(r"personal|business|individual|private|company|corporate", re.IGNORECASE)
 _BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?")
-_NAME = re.compile(r"[^\W\d_][^\d]* [^\d]+")
+_NAME = re.compile(r"[^\W\d_](?=.* .)\D*", re.DOTALL)
 _MONTH, _DAY_OF_MONTH = r"(?:0[1-9]|1[0-2])", r"(?:0[1-9]|[12][0-9]|3[01])"
 _DATE = re.compile(
     rf"(?:19|20)?[0-9]{{2}}[-/. ]?{_MONTH}[-/. ]?{_DAY_OF_MONTH}"

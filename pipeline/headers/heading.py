@@ -33,9 +33,9 @@ _OF_A_PAYMENT = re.compile(
     rf"|{_IBAN.pattern}"
     r"|-?[0-9]+[.,][0-9]{2}"  # an amount
 )
-_DATA = re.compile(r"^[^A-Za-z]*[0-9][^A-Za-z]*$|[0-9]{3}")
+_DATA = re.compile(r"^(?=[^0-9]*[0-9])[^A-Za-z]*$|[0-9]{3}")
 """A number, a date, or a text with more digits than `ADDRESS_2`."""
-_LABEL = re.compile(r"[^:=0-9]*?(?=\s*(?:[:=0-9]|[A-Z]{2}[0-9]{2}|$))")
+_LABEL = re.compile(r"[^:=0-9]*?(?=[:=0-9]|[A-Z]{2}[0-9]{2}|$)")
 
 
 class Heading(NamedTuple):

@@ -45,7 +45,7 @@ _CODES = re.compile(r"(?:transaction|trans|tran|txn|t|bacs|bacstransaction)(?:co
 _DIRECT_DEBIT_CODES = ("1", "01", "17", "18", "19", "0N", "0C", "0S")
 """Bacs codes of direct debits and their instructions; `1` is `01` without its zero."""
 _VALUE_DAY, _DAY = "valuta", r"^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{2,4}$"
-_IN_BRACKETS = re.compile(r"\((.+?)\)")
+_IN_BRACKETS = re.compile(r"\(([^()]+)\)")
 _AMOUNT = r"^[-+(]?[0-9][0-9 .,'\u00a0]*\)?-?$"
 _RECEIVED, _TEXTS_MAX = tuple(map(fold, lists.WAYS_RECEIVED)), 20
 _INTO, _OUT, _EITHER = (

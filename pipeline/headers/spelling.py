@@ -53,7 +53,7 @@ _PHRASE_WORDS_MAX = 5
 _PIECE_LENGTH_MIN = 3
 _ABBREVIATION_LENGTH_MIN = 4
 _PARTS = {Cue.GIVEN, Cue.MIDDLE, Cue.FAMILY, Cue.INITIALS}
-_COMPOUND_LENGTH_MAX = 100
+_COMPOUND_LENGTH_MAX, _CHARS_MAX = 100, 1_000
 _CLIPPED = re.compile("[a-z](?:name?|naam|navn|namn)")
 """Clipped words such as `nname`, not found in compounds: `Kundenname` has `Kunden` and `name`."""
 _SUFFIXES = ("no", "nr", "id")  # short words that may end a compound, as in `accountno`
@@ -84,6 +84,8 @@ def _simplest(text: str) -> str:
 
 def _undamaged(text: str) -> str:
     """Return the text in one form of Unicode, with UTF-8 that was read as cp1252, as `RazÃ³n`, undone."""
+    if len(text) > _CHARS_MAX:
+        return ""  # not a header; to normalise thousands of accents takes minutes
     with suppress(UnicodeError):
         text = text.encode("cp1252").decode()
     return unicodedata.normalize("NFKC", text)

@@ -46,6 +46,7 @@ _EMPTY_CELLS_MAX = 1_000_000
 _EMPTY_PER_FILLED_MAX = 20
 """Without this limit, a sheet with only its first and last corner filled would take gigabytes."""
 
+_DATES_END = 2_958_466  # the first number after 31 December 9999, the last date of a spreadsheet
 DIGITS_MAX = 15  # significant digits that spreadsheets keep and show; the rest is binary noise
 _AMBIGUOUS = re.compile(AMBIGUOUS)
 _WHOLE_MAX = 10.0**DIGITS_MAX
@@ -75,7 +76,7 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
     if cells.are_none:
         raise InputError(Sentence("excel.sheet_empty"), advice=Sentence("advice.name_sheet"))
     _refuse_sparse(cells)
-    values = _values(workbook, meant.name)
+    values = _with_undated(_values(workbook, meant.name), cells)
     _require_agreement(values, cells)
     _refuse_long_rows(values, cells.row_first)
     seen = _seen(values, cells)
@@ -126,6 +127,20 @@ def _values(workbook: bytes, sheet: str) -> pl.DataFrame:
     read = fastexcel.read_excel(workbook).load_sheet(sheet, header_row=None, dtypes="string")
     values: pl.DataFrame = read.to_polars()
     values.columns = [str(number) for number in range(1, values.width + 1)]
+    return values
+
+
+def _with_undated(values: pl.DataFrame, cells: Cells) -> pl.DataFrame:
+    """Return numbers that have the format of a date but are too large for one, such as account numbers."""
+    found: dict[int, dict[int, str]] = {}
+    for cell in cells.numbers:
+        if len(cell.written) > 6 and float(cell.written) >= _DATES_END:
+            found.setdefault(cell.column - cells.column_first, {})[cell.row - cells.row_first] = cell.written
+    for index, written in found.items():
+        column = values.to_series(index)
+        undated = (column.is_null() | column.str.starts_with("+")).arg_true()
+        rows = [row for row in undated if row in written]
+        values = values.with_columns(column.scatter(rows, [written[row] for row in rows]))
     return values
 
 

@@ -160,7 +160,7 @@ def _refuse_other_headers(original: pl.DataFrame, rows: pl.Series, where: str) -
 def _refuse_patterns(headers: Sequence[str], where: str) -> None:
     """Refuse a header that polars would treat as a pattern of headers (InputError)."""
     for position, header in enumerate(headers, start=1):
-        if header.startswith("^") and header.endswith("$"):
+        if header == "*" or (header.startswith("^") and header.endswith("$")):
             raise InputError(Sentence("stages.header_is_pattern", where=where, position=position))
 
 

@@ -133,6 +133,8 @@ def test_a_total_that_differs_is_told_with_both_sums():
 def test_a_count_is_compared_with_the_number_of_payments():
     [right] = ended(ADA, BO, ("Number of payments: 2", *BLANK[1:])).rows
     [wrong] = ended(ADA, BO, ("Number of payments", "3", *BLANK[2:])).rows
+    [endless] = ended(ADA, BO, ("Number of payments", *BLANK[1:-1], 5000 * "1")).rows
+    assert endless.payment_count is None
     assert (right.payment_count, right.agrees) == (2, True)
     assert (wrong.payment_count, wrong.agrees) == (3, False)
 

@@ -15,7 +15,7 @@ from tables import for_each
 from pipeline.errors import InputError
 from pipeline.files.expansion import table_bytes_max
 from pipeline.formats import excel
-from pipeline.formats.excel.grid import parse
+from pipeline.formats.excel.grid import number_text, parse
 from pipeline.formats.table import ReadingOptions
 from pipeline.wording import Sentence
 
@@ -175,6 +175,11 @@ def test_number_formats_are_those_of_cells_not_of_named_or_conditional_styles():
 def test_dates_become_iso_8601():
     whole, moment = dt.datetime(2003, 2, 1), dt.datetime(2003, 2, 1, 10, 30)  # noqa: DTZ001 (cells have no zone)
     assert column(whole, moment) == ["2003-02-01", "2003-02-01T10:30:00"]
+
+
+@for_each("number", [2_958_466, 12_345_678, 98_190_561, 1e15])
+def test_a_number_that_is_too_large_for_its_format_of_dates_stays_a_number(number):
+    assert formatted(number, "yyyy-mm-dd") == ([number_text(number)], False)
 
 
 def test_dates_of_the_other_calendar_are_the_same_dates():

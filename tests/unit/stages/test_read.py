@@ -2,14 +2,17 @@
 
 import hashlib
 import os
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from time import process_time
 
 import openpyxl
 import polars as pl
 import pytest
 from refusals import refused, said
+from tables import for_each
 
 from pipeline.errors import InputError
 from pipeline.frames import PAYMENTS
@@ -464,9 +467,43 @@ def test_fewer_rows_are_read_as_the_whole_file_was(tmp_path):
     assert read(path, mapping={}, decided=whole.decision).payments["name"].to_list() == ["Ada"]
 
 
-def test_a_header_that_looks_like_a_pattern_of_headers_is_refused(tmp_path):
+@for_each("header", ["^n.*$", "*"])
+def test_a_header_that_looks_like_a_pattern_of_headers_is_refused(header, tmp_path):
     with refused(InputError, "stages.header_is_pattern", position=3):
-        source_of(tmp_path, "name,iban,^n.*$\na,1,2\n")
+        source_of(tmp_path, f"name,iban,{header}\na,1,2\n")
+
+
+@for_each("bank", [["GB"], {"code": "GB"}])
+def test_lists_and_structs_under_a_header_of_bank_countries_state_no_country(bank, tmp_path):
+    source = parquet_of(tmp_path, {"name": ["Ada"], "iban": [GERMAN], "bank country": [bank]})
+    assert source.payments["iban"].to_list() == [GERMAN]
+
+
+def test_a_position_of_thousands_of_digits_is_no_column(tmp_path):
+    with pytest.raises(InputError):
+        source_of(tmp_path, "who,iban\nAda,GB1\n", mapping={"name": "#" + 5000 * "1"})
+
+
+def long_of(start, part, end):
+    return start + part * (30_000 // len(part)) + end
+
+
+@for_each(
+    "line",
+    [
+        long_of("Run", " ", "of November"),
+        long_of("", "1 ", "A"),
+        f"name,iban,{long_of('Due', '(', '')}",
+        f"name,iban,{long_of('Due', 'x', '')}",
+        f"name,iban,{long_of('a', chr(0x301) + chr(0x316), '')}",
+        f"{long_of('', 'a ', '1')},12345678,12.00",
+    ],
+)
+def test_a_long_cell_is_read_within_seconds(line, tmp_path):
+    began = process_time()
+    with suppress(InputError):
+        source_of(tmp_path, f"{line}\nname,iban,note\nAda,GB1,x\n")
+    assert process_time() - began < 4
 
 
 def test_totals_below_the_payments_are_in_no_frame(tmp_path):
