@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from uuid import UUID
 
@@ -138,8 +139,13 @@ PROGRAM = Path(pipeline.wording.__file__).parents[1]
 ALL = [("", main), *commands(), ("ledger", main.commands["ledger"])]
 
 
+@cache
 def said_by_click():
     """The messages of click, without those to the authors of a command line."""
+    return [*_said_by_click()]
+
+
+def _said_by_click():
     for module in (core, exceptions, formatting, parser, types):
         tree = ast.parse(Path(module.__file__).read_text("utf-8"))
         to_authors = {
@@ -161,11 +167,15 @@ def said_by_sandbox():
     yield from ("server: ", "client: ", *(title for title, _ in SECTIONS), *(one.what for one in SCENARIOS))
 
 
+LOGS = re.compile(r"log\s*\.\s*(warning|error)\s*\(")
+
+
 def said_by_logs():
     """The events that a terminal shows, and the fact that it names in words."""
     yield "reason"
     for path in PROGRAM.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        text = path.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if LOGS.search(text) else ():
             match node:
                 case ast.Call(func=ast.Attribute(ast.Name("log"), "warning" | "error"), args=[event]):
                     if isinstance(event, ast.Constant):

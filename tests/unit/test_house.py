@@ -11,6 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from trees import statements
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
@@ -139,7 +140,8 @@ def test_no_reason_speaks_of_the_command_line():
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for room in rooms
         for path in (ROOT / "pipeline").glob(f"{room}/*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        if "--" in (text := path.read_text("utf-8"))
+        for node in statements(ast.parse(text))
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
         for reason in node.exc.args[:1]
         if re.search(r"--[a-z]", ast.unparse(reason))
@@ -147,13 +149,15 @@ def test_no_reason_speaks_of_the_command_line():
     assert spoken == []
 
 
+PUBLIC_CLASS = re.compile(r"^class ([^\W_]\w*)", re.MULTILINE)
+
+
 def test_no_two_public_classes_have_one_name():
     homes = defaultdict(list)
     for package in ("pipeline", "schemas"):
         for path in (ROOT / package).rglob("*.py"):
-            for node in ast.parse(path.read_text("utf-8")).body:
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    homes[node.name].append(path.relative_to(ROOT).as_posix())
+            for name in PUBLIC_CLASS.findall(path.read_text("utf-8")):
+                homes[name].append(path.relative_to(ROOT).as_posix())
     # What a store is, and what keeps it, have two names; so have the two sides of the wire.
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
 
@@ -212,7 +216,7 @@ def parts_of_the_program(tree):
     """The names that a test imports from the program."""
     return {
         alias.asname or alias.name
-        for node in ast.walk(tree)
+        for node in statements(tree)
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in ("pipeline", "schemas")
         for alias in node.names
     }
@@ -220,7 +224,7 @@ def parts_of_the_program(tree):
 
 def assigned(tree):
     """The name at the root of each attribute or item that is assigned, as `a` of `a.b["c"] = d`."""
-    for node in ast.walk(tree):
+    for node in statements(tree):
         targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else []
         targets = [node.target] if isinstance(node, ast.AugAssign | ast.AnnAssign) else targets
         for target in targets:
@@ -231,7 +235,13 @@ def assigned(tree):
                 yield root.id
 
 
+MAY_ASSIGN = re.compile(r"(\]|\.\w+)\s*(:[^=\n]*)?([-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)|\bdel\b")
+"""In each text that assigns to an attribute or an item, or deletes one: how such a target ends."""
+
+
 def patches_by_assignment(text):
+    if not MAY_ASSIGN.search(text):
+        return False
     tree = ast.parse(text)
     return not parts_of_the_program(tree).isdisjoint(assigned(tree))
 
@@ -272,7 +282,7 @@ def imports_in(folder):
     }
     found = {}
     for module, path in files.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in statements(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = [f"{node.module}.{one.name}" for one in node.names]
                 used = {name if name in files else node.module for name in names}

@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 
 import pytest
 from refusals import refused, said, says
+from trees import statements
 
 from pipeline.errors import InputError, OutputError
 from pipeline.wording import ColumnPair, Sentence
@@ -52,14 +53,6 @@ def is_of_the_catalogue(phrase):
     words = phrase.split()
     runs = (" ".join(words[i:j]) for i in range(len(words)) for j in range(i + 4, len(words) + 1))
     return f" {phrase} " in all_phrases() or not phrases().isdisjoint(runs)
-
-
-def statements(within):
-    """Every statement; to look into each expression too would take twice as long."""
-    for node in ast.iter_child_nodes(within):
-        if isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
-            yield node
-            yield from statements(node)
 
 
 def in_asserts(text):

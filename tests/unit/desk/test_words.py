@@ -18,11 +18,18 @@ ROOMS = ("executors", "stages", "review", "runs", "formats", "headers", "rules",
 OF_A_COMMAND_LINE = re.compile(r"(?<![\w-])--[a-z]{2,}|\bprecheck [a-z]+\b|same command")
 
 
+MAY_SPEAK = re.compile(r"""--|precheck["' ]|same\W+(?:[a-z]{0,2}\W+)?command""")
+"""In each file with such a text, wherever its lines are broken."""
+
+
 def sentences():
     """Every text in the program that speaks of the command line, but for what only the command line shows."""
     for room in ROOMS:
         for path in (HOUSE / room).rglob("*.py"):
-            tree = ast.parse(path.read_text("utf-8"))
+            text = path.read_text("utf-8")
+            if not MAY_SPEAK.search(text):
+                continue
+            tree = ast.parse(text)
             docs = {
                 node.value
                 for node in ast.walk(tree)
