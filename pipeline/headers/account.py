@@ -203,7 +203,7 @@ def _pays_several(cells: ColumnCells) -> bool:
 
 
 def _by_look(meant: HeaderMeaning, header: str, cells: ColumnCells) -> HeaderMeaning:
-    """Read account numbers as IBANs if all cells are; names and money are no accounts."""
+    """Read account numbers as IBANs if all cells are IBANs; columns of names or money are no accounts."""
     if meant.what == "iban" and cells.are(header, NAME_WITHOUT_DIGITS):
         return UNKNOWN
     if meant.what == "account_number" and cells.are(header, _MONEY) and not cells.are(header, _WITHOUT_CENTS):

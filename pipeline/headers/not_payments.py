@@ -5,6 +5,7 @@ A check of a bank statement would check the user; one of direct debits, the debt
 
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import product
 
@@ -172,12 +173,11 @@ def _charges_to_payers(filled: Sequence[str]) -> list[str]:
 
 def _owed_by_customers(filled: Sequence[str]) -> list[str]:
     """Return the column of customers, the only names, and one of what they owe, unless they are paid."""
-    names, unpaid = (
-        [header for header in filled if meaning(header).what == "name"],
-        _with_any(_UNPAID, filled),
-    )
+    unpaid = _with_any(_UNPAID, filled)
+    names = [header for header in filled if meaning(header).what == "name"] if unpaid else []
     are_customers = bool(names) and all(meaning(header).subject is Cue.CUSTOMER for header in names)
-    is_owed = unpaid and are_customers and not _are_paid(filled, _PAYOUTS + _AID, or_net=False)
+    # The total of a bill is no net sum that is paid.
+    is_owed = are_customers and not _are_paid(filled, _PAYOUTS + _AID, cues=_PAID - {Cue.NET})
     return [names[0], unpaid[0]] if is_owed else []
 
 
@@ -185,10 +185,10 @@ def _with_any(phrases: Sequence[str], headers: Sequence[str]) -> list[str]:
     return [header for header in headers if any(words in fold(header) for words in phrases)]
 
 
-def _are_paid(headers: Sequence[str], payouts: Sequence[str], *, or_net: bool = True) -> bool:
-    """True if a header shows that people in the list, or others, are paid; a net sum may also be a bill's."""
-    cues = set(map(cue_of, tokens_of(" ".join(headers)))) - (set() if or_net else {Cue.NET})
-    return bool(_with_any(payouts, headers)) or not _PAID.isdisjoint(cues)
+def _are_paid(headers: Sequence[str], payouts: Sequence[str], *, cues: AbstractSet[Cue] = _PAID) -> bool:
+    """True if a header shows that people in the list, or others, are paid."""
+    tokens = tokens_of(" ".join(headers))
+    return bool(_with_any(payouts, headers)) or not cues.isdisjoint(map(cue_of, tokens))
 
 
 def _named(cells: ColumnCells, what: str) -> list[str]:
